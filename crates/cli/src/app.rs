@@ -1,4 +1,4 @@
-//! What a command runs in: a world to look at, streams to write to.
+//! The context of a command: the machine and configuration, and the output streams.
 
 use std::cell::OnceCell;
 use std::io::Write;
@@ -17,22 +17,21 @@ use crate::config::{Config, ConfigError};
 use crate::text;
 use crate::verbose;
 
-/// What a command runs in.
+/// The context of a command.
 pub(crate) struct App<'io> {
-    /// What it looks at.
     pub(crate) world: World,
-    /// Where data goes.
+    /// Standard output: data.
     pub(crate) out: &'io mut dyn Write,
-    /// Where words go.
+    /// Standard error: messages.
     pub(crate) err: &'io mut dyn Write,
-    /// How `out` shows things.
+    /// How `out` is formatted.
     pub(crate) face: Face,
     /// `--verbose` was given.
     pub(crate) is_verbose: bool,
 }
 
 impl App<'_> {
-    /// The same streams, before another machine.
+    /// The same streams, with another machine.
     pub(crate) fn on(&mut self, look: impl Fn() -> Machine + 'static) -> App<'_> {
         App {
             world: World::of(look, self.world.zone.clone()),
@@ -44,25 +43,23 @@ impl App<'_> {
     }
 }
 
-/// Says something to the person at the terminal.
-///
-/// A standard error that can't be written to leaves nobody to tell.
+/// Prints a message to standard error for the person at the terminal. A failed write is
+/// ignored: there is no other place to report it.
 pub(crate) fn say(err: &mut dyn Write, words: &str) {
     // In one piece: standard error is not buffered.
     err.write_all(format!("{words}\n").as_bytes()).ok();
 }
 
-/// How output shows things.
+/// How output is formatted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Face {
-    /// It may have colours.
+    /// With colours.
     pub(crate) is_coloured: bool,
-    /// How wide it is, in columns; `None` if it is no terminal: then nothing
-    /// is cut.
+    /// The width in columns; `None`, and nothing is cut, if it is no terminal.
     pub(crate) width: Option<usize>,
 }
 
-/// The machine and the configuration, looked at once somebody needs them.
+/// The machine and the configuration, each read on first use.
 pub(crate) struct World {
     look: Rc<dyn Fn() -> Machine>,
     machine: OnceCell<Machine>,
@@ -83,8 +80,8 @@ impl World {
         }
     }
 
-    /// Another machine, with the configuration in its home, and a time zone: that of this
-    /// computer if it is empty.
+    /// Another machine, with the configuration in its home. An empty `zone` means this
+    /// computer's time zone.
     pub(crate) fn of(look: impl Fn() -> Machine + 'static, zone: OnceCell<TimeZone>) -> Self {
         Self {
             look: Rc::new(look),
@@ -93,7 +90,7 @@ impl World {
         }
     }
 
-    /// The same configuration, before another look.
+    /// The same configuration, with a new look at the machine.
     pub(crate) fn again(&self) -> Self {
         Self {
             look: Rc::clone(&self.look),
@@ -102,7 +99,7 @@ impl World {
         }
     }
 
-    /// Looks at the machine once more.
+    /// Takes a new look at the machine.
     pub(crate) fn look(&self) -> Machine {
         verbose::look(&*self.look)
     }
@@ -145,7 +142,7 @@ impl World {
         Ok(self.config.get_or_init(|| config))
     }
 
-    /// The configuration, for whoever has no time to look at the machine.
+    /// The configuration, without reading the machine.
     ///
     /// # Errors
     ///
@@ -158,7 +155,7 @@ impl World {
         verbose::timed("configuration", read)
     }
 
-    /// Whoever asks this machine, by this configuration.
+    /// A reader for this machine and configuration.
     ///
     /// # Errors
     ///
@@ -167,7 +164,7 @@ impl World {
         Ok(Reader::new(self.machine(), &self.config()?.reading))
     }
 
-    /// Looks once.
+    /// Scans once.
     ///
     /// # Errors
     ///
@@ -176,8 +173,8 @@ impl World {
         Ok(self.reader()?.scan(reach))
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell, less what
-    /// the configuration keeps out.
+    /// Describes the sessions that pass `wanted` from their own files, except those that
+    /// the configuration excludes.
     ///
     /// # Errors
     ///
@@ -191,8 +188,7 @@ impl World {
         Ok(())
     }
 
-    /// The homes of one agent: those that environments lead to and those that
-    /// the configuration adds.
+    /// The homes of an agent, from environments and from the configuration.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What stands in the cells of the list.
+//! The cells of the list.
 
 use anstyle::Style;
 use whosup_core::adapter::Context;
@@ -19,25 +19,24 @@ use crate::short_id::ShortIds;
 use crate::table::Cell;
 use crate::text;
 
-/// What stands where nothing is known.
+/// Shown for an unknown value.
 pub(crate) const NOTHING: &str = "-";
 
-/// How many sessions are named that a process may be serving.
+/// How many candidate sessions of a process are named.
 const CANDIDATES_SHOWN_MAX: usize = 3;
 
-/// What cells are made with.
+/// Makes cells.
 pub(crate) struct Cells<'a> {
-    /// Colours, and what is kept out.
+    /// Colours and exclusions.
     pub(crate) config: &'a Config,
-    /// Where home is, and in which zone times are shown.
+    /// The home directory and the time zone.
     pub(crate) world: &'a World,
-    /// When the look was taken.
+    /// When the scan was taken.
     pub(crate) now_ms: i64,
 }
 
 impl Cells<'_> {
-    /// The state of a session and its cells. Its short id is known only when the list is
-    /// whole.
+    /// The state and the cells of a session. The short ID is added when the list is complete.
     pub(crate) fn of_session(&self, columns: &[Column], session: &Session) -> (State, Vec<Cell>) {
         let state = State::of(session);
         let style = if matches!(state.condition, Condition::Exited) {
@@ -145,8 +144,8 @@ impl Cells<'_> {
         })
     }
 
-    /// What stands in the place of a title that is missing, where no column shows the
-    /// directory: that, else the PID.
+    /// Shown for a missing title if no column shows the directory: the directory, else the
+    /// PID.
     pub(crate) fn stand_in(&self, session: &Session) -> String {
         self.directory_or_pid(session.work_dir(), shown_pid(session))
     }
@@ -167,7 +166,7 @@ impl Cells<'_> {
         self.world.local_time(at_ms)
     }
 
-    /// The sessions that a process may be serving, in place of a title.
+    /// The candidate sessions of a process, in place of a title.
     fn candidates(&self, one: &Unattributed, ids: &ShortIds) -> String {
         let shown = one.candidates.iter().take(CANDIDATES_SHOWN_MAX);
         let name = |id: &SessionId| match one.titles.get(id) {
@@ -190,8 +189,8 @@ impl Cells<'_> {
     }
 }
 
-/// A pane in words: its host, and where it is there, as the host's users name it. Of a
-/// terminal that lists no panes, its device.
+/// A pane in words: the pane host, and the place there as its users name it. For a terminal
+/// that lists no panes, the device.
 pub(crate) fn pane_words(pane: &Pane) -> String {
     let device = pane.tty.and_then(short_name).unwrap_or_default();
     let place = if pane.place.is_empty() {
@@ -202,7 +201,7 @@ pub(crate) fn pane_words(pane: &Pane) -> String {
     text::one_line(&format!("{} {place}", pane.host))
 }
 
-/// The terminal of the process that a person would look at.
+/// The terminal that a person would look at.
 pub(crate) fn tty_of(session: &Session) -> Option<Tty> {
     let is_live = session.liveness() == Liveness::Live;
     session.terminal_process().filter(|_| is_live)?.tty
@@ -215,7 +214,7 @@ fn short_name(tty: Tty) -> Option<String> {
     Some(short.unwrap_or(name))
 }
 
-/// Where a person finds a session: its pane, else its terminal, or why it has none.
+/// Where a person finds a session: pane, else terminal, or why there is neither.
 pub(crate) fn place(session: &Session) -> Option<String> {
     if session.liveness() != Liveness::Live {
         return None;
@@ -235,7 +234,7 @@ pub(crate) fn place(session: &Session) -> Option<String> {
     tty_of(session).and_then(short_name)
 }
 
-/// `51.2k 26%`; the percentage is marked where the window is assumed.
+/// `51.2k 26%`; the percentage is marked if the context window is assumed.
 fn context(context: Context) -> String {
     let tokens = text::tokens(context.tokens);
     let mark = if context.is_window_assumed { "?" } else { "" };
@@ -245,8 +244,8 @@ fn context(context: Context) -> String {
     }
 }
 
-/// What stands in the place of numbers that are of several sessions together: nothing is
-/// counted for each of them.
+/// Shown instead of numbers that several sessions share and that are not counted for
+/// each.
 const SHARED: &str = "shared";
 
 /// A column about the processes of a session.

@@ -1,10 +1,10 @@
-//! The columns of the list: one row for each.
+//! The columns of the list, as a table with one row each.
 
 use whosup_core::reader::Order;
 
 use crate::table::{Shape, Side};
 
-/// One column of the list. [`TABLE`] has what is known of each.
+/// One column of the list. [`TABLE`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Agent,
@@ -34,16 +34,16 @@ pub(crate) enum Column {
     Io,
 }
 
-/// What is known of a column.
+/// The description of a column.
 struct Facts {
     column: Column,
     /// The name on the command line.
     name: &'static str,
     /// What the column shows, for the help.
     help: &'static str,
-    /// How a list is sorted by it.
+    /// The order for `--sort`.
     order: Order,
-    /// Its place in the table.
+    /// The layout.
     shape: Shape,
 }
 
@@ -271,7 +271,7 @@ impl Column {
         all
     };
 
-    /// Those that are shown when none are asked for.
+    /// The default columns.
     pub(crate) const DEFAULT: [Self; 8] = [
         Self::Agent,
         Self::State,
@@ -302,12 +302,12 @@ impl Column {
         self.facts().order
     }
 
-    /// It shows what is counted from whole transcripts.
+    /// It needs counts from whole transcripts.
     pub(crate) const fn needs_usage(self) -> bool {
         matches!(self, Self::Tokens | Self::Cost)
     }
 
-    /// It shows what is measured of processes.
+    /// It needs measurements of processes.
     pub(crate) const fn needs_resources(self) -> bool {
         matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::Io)
     }
@@ -317,7 +317,7 @@ impl Column {
         Self::ALL.into_iter().find(|column| column.name() == name)
     }
 
-    /// Finds the column of `--sort`. `activity` is what `age` was called there first.
+    /// Finds the column of `--sort`. `activity` is the former name of `age`.
     pub(crate) fn from_sort_name(name: &str) -> Option<Self> {
         match name {
             "activity" => Some(Self::Age),

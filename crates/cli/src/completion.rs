@@ -1,4 +1,4 @@
-//! What a shell offers for values that are on this machine: sessions, agents, columns.
+//! Shell completion of values on this machine: sessions, agents, columns.
 //!
 //! The script that `whosup completions` prints asks this program for each completion, with a
 //! variable of its own that no person sets.
@@ -18,20 +18,20 @@ use crate::text;
 
 pub(crate) use behind::{command_of_demo, program};
 
-/// The variable by which a script asks.
+/// The variable that makes this program answer a completion script.
 pub(crate) const VARIABLE: &str = "WHOSUP_COMPLETE";
 /// How many sessions are offered.
 const SESSIONS_MAX: usize = 200;
 /// How long a description may be, in columns.
 const HELP_WIDTH_MAX: usize = 80;
 
-/// Answers a script and ends, if one asks.
+/// Answers a completion script and exits, if this is such a call.
 pub(crate) fn answer_if_asked() {
     CompleteEnv::with_factory(offered).var(VARIABLE).complete();
 }
 
-/// The command line without hidden commands, which completion would offer as soon as
-/// nothing else fits.
+/// The command line without hidden commands, which clap would otherwise offer when no
+/// other matches.
 pub(crate) fn offered() -> clap::Command {
     let whosup = Cli::command();
     let visible = whosup.get_subcommands().filter(|one| !one.is_hide_set());

@@ -1,4 +1,4 @@
-//! What a person is told of a session in a word or two.
+//! A session's condition in a word or two, for people.
 
 use anstyle::{AnsiColor, Color, Style};
 use whosup_core::adapter::phase::Phase;
@@ -7,7 +7,7 @@ use whosup_core::sessions::session::Session;
 
 pub(crate) use whosup_core::reader::{Condition, Wording};
 
-/// How a condition is shown when nothing else is said.
+/// The style of a condition unless the configuration sets one.
 pub(crate) fn default_style(condition: Condition) -> Style {
     let colour = |colour| Style::new().fg_color(Some(Color::Ansi(colour)));
     match condition {
@@ -20,27 +20,26 @@ pub(crate) fn default_style(condition: Condition) -> Style {
     }
 }
 
-/// The life of a session is the likeliest reading of the facts, no more.
+/// The liveness is only the likeliest reading of the facts.
 pub(crate) fn is_inferred(session: &Session) -> bool {
     session.verdict.confidence() == Some(Confidence::Inferred)
 }
 
-/// How long a session may be silent before that is worth a word, in milliseconds.
+/// Silence of at least this long is mentioned, in milliseconds.
 pub(crate) const SILENT_MS: i64 = 60 * 60 * 1_000;
 
-/// Nobody can tell of it, and nothing was heard of it for long.
+/// Its state is unknown, and it has been silent for long.
 pub(crate) fn is_stale(session: &Session, now_ms: i64) -> bool {
     session.liveness() == Liveness::Unknown && is_silent(session, now_ms)
 }
 
-/// Nothing was heard of it for long. One of which nothing is dated is not known
-/// to be silent.
+/// Silent for long. A session without any date is not known to be silent.
 pub(crate) fn is_silent(session: &Session, now_ms: i64) -> bool {
     let last = session.last_heard_of_ms();
     last.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) > SILENT_MS)
 }
 
-/// The condition of a session with what a person should know beside it.
+/// The condition of a session, with remarks for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
     /// The condition.
@@ -50,14 +49,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// That of a process without a session.
+    /// The condition of a process without a session.
     pub(crate) const NO_SESSION: Self = Self {
         condition: Condition::NoSession,
         is_inferred: false,
         beside: None,
     };
 
-    /// That of a session.
+    /// The condition of a session.
     pub(crate) fn of(session: &Session) -> Self {
         let beside = if session.is_suspended() {
             Some("suspended")

@@ -26,15 +26,15 @@ pub(crate) use whosup_core::sources::config::{ConfigError, Prompts};
 /// What a user has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
-    /// What it says to whoever reads sessions.
+    /// The part that sessions are read with.
     pub(crate) reading: whosup_core::sources::config::Config,
     /// Styles by the name of a condition.
     styles: BTreeMap<String, Style>,
-    /// What becomes of session records.
+    /// How session records are kept.
     pub(crate) tracking: Tracking,
-    /// What `list` shows a person.
+    /// Defaults of `list` for people.
     pub(crate) list: ListDefaults,
-    /// What `notify` does.
+    /// Defaults of `notify`.
     pub(crate) notify: NotifyDefaults,
 }
 

@@ -1,4 +1,4 @@
-//! Tells whether the directory of a session is still there.
+//! Checks whether a session's directory still exists.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,8 @@ use whosup_core::adapter::claim::Placement;
 use whosup_core::machine::Machine;
 use whosup_core::sessions::session::Session;
 
-/// Whether `directory` is known to be gone. One on a file system that machines
-/// share is not looked at, since its server may never answer; one that can't be
-/// looked at may be there.
+/// Whether `directory` is known to be gone. A directory on a network file system is not
+/// looked at, since the server may never answer; false if the look fails.
 pub(crate) fn is_gone(machine: &Machine, directory: &Path) -> bool {
     if machine.mounts().placement_of(directory) == Placement::SharedByMachines {
         return false;
@@ -20,7 +19,7 @@ pub(crate) fn is_gone(machine: &Machine, directory: &Path) -> bool {
     }
 }
 
-/// The directory that a session would be resumed in, if that is gone.
+/// The directory that a session would be resumed in, if it is gone.
 pub(crate) fn gone_to_resume_in(machine: &Machine, session: &Session) -> Option<PathBuf> {
     let directory = session.invocation()?.directory;
     let directory = directory.or_else(|| session.work_dir().map(Path::to_owned))?;

@@ -1,4 +1,4 @@
-//! How a command ends: its exit status, and what a person is told of a failure.
+//! Exit statuses of commands, and error messages for people.
 
 use std::io::{self, Write};
 
@@ -10,29 +10,29 @@ use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
 use whosup_core::reader::{AgentError, FilterError, IdError, reasons};
 
-/// What the exit status of a command says; the same for every command.
+/// The exit status of a command; the values mean the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// Done; asked about a session: it is live.
     Done,
     /// The session has exited.
     Exited,
-    /// Something is wrong, and was told.
+    /// Something is wrong, and was reported.
     Findings,
     /// The command line was wrong, or the command itself failed.
     Failed,
-    /// It could not be told.
+    /// It is unknown whether the session is live.
     Unknown,
     /// There is no such session.
     NoSuchSession,
     /// What was waited for did not happen in time.
     TimedOut,
-    /// That of the program that was run.
+    /// The exit status of the program that was run.
     OfProgram(u8),
 }
 
 impl ExitStatus {
-    /// The number that the caller gets.
+    /// The number of the exit status.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -46,7 +46,7 @@ impl ExitStatus {
     }
 
     /// The same, unless the reader of the output has gone.
-    pub(crate) fn unless_nobody_reads(self, written: &io::Result<()>) -> Self {
+    pub(crate) fn unless_pipe_closed(self, written: &io::Result<()>) -> Self {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Self::Done,
             _ => self,
@@ -54,13 +54,12 @@ impl ExitStatus {
     }
 }
 
-/// Tells a person what failed, by which causes, and what to do about it, and
-/// says what the exit status is.
+/// Prints an error with its causes and hints, and returns the exit status.
 pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
     if is_broken_pipe(error) {
         return ExitStatus::Done;
     }
-    // Nobody is left to tell if standard error can't be written to.
+    // A failed write to standard error can't be reported anywhere.
     for (at, reason) in reasons(error.as_ref()).iter().enumerate() {
         let label = if at == 0 { "error" } else { "cause" };
         writeln!(err, "{label}: {}", lines_of(reason)).ok();
@@ -71,10 +70,9 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
     status(error)
 }
 
-/// Shows what clap has to say: help, version, or what is wrong with the
-/// command line.
+/// Shows clap's output: help, version, or a usage error.
 pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
-    // Help into a pipe that nobody reads is no failure.
+    // Help into a closed pipe is no failure.
     match without_foreign_text(&mut error) {
         Some(text) => std::io::stderr().write_all(text.as_bytes()).ok(),
         None => error.print().ok(),
@@ -86,8 +84,8 @@ pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
     }
 }
 
-/// What is wrong with a command line of which a part would steer the terminal: that as
-/// escapes, and all without colours. `None` if there is no such part.
+/// A usage error about an argument that would steer the terminal: the argument escaped,
+/// and no colours. `None` if there is no such argument.
 fn without_foreign_text(error: &mut clap::Error) -> Option<String> {
     let steers = |text: &str| text.contains(is_steering);
     let foreign: Vec<(ContextKind, String)> = error
@@ -104,12 +102,12 @@ fn without_foreign_text(error: &mut clap::Error) -> Option<String> {
     for (kind, text) in foreign {
         error.insert(kind, ContextValue::String(text));
     }
-    // A suggestion repeats what it is about.
+    // A suggestion repeats the word it is for.
     error.insert(ContextKind::Suggested, ContextValue::None);
     Some(format!("{}\n", lines_of(&error.render().to_string())))
 }
 
-/// The reader of our output has gone: that is how `head` works, no failure.
+/// The reader of the output has closed the pipe, as `head` does: no failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

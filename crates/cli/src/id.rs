@@ -1,4 +1,4 @@
-//! The id of a session on the command line.
+//! The session ID on the command line.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use whosup_core::sessions::session::Session;
 use crate::app::World;
 use crate::completion;
 
-// Which session a command is about.
+// The session that a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IdArgs {
     /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
@@ -22,7 +22,7 @@ pub(crate) struct IdArgs {
 }
 
 impl IdArgs {
-    /// The same, as a question.
+    /// The same, as a query.
     pub(crate) fn query(&self) -> IdQuery {
         IdQuery {
             id: self.id.clone(),
@@ -35,7 +35,7 @@ impl IdArgs {
 ///
 /// # Errors
 ///
-/// [`whosup_core::reader::IdError`] if none or several are meant, or the id can't be one.
+/// [`whosup_core::reader::IdError`] if no session or several match, or the ID is invalid.
 pub(crate) fn find(world: &World, arguments: &IdArgs) -> anyhow::Result<Session> {
     Ok(world.reader()?.find(&arguments.query())?)
 }

@@ -18,7 +18,7 @@ use whosup_core::views::wire::{
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Line<'a> {
-    /// The first line: which look this is.
+    /// The first line: it identifies the scan.
     Snapshot {
         /// As in the wire format.
         schema_version: u32,
@@ -29,14 +29,13 @@ pub(crate) enum Line<'a> {
     },
     /// One session.
     Session(&'a WireSession<Cow<'a, str>>),
-    /// An agent's process that no session is known of.
+    /// An agent process without a known session.
     Unattributed(&'a WireUnattributed),
-    /// Something that could not be read.
+    /// A file or directory that could not be read.
     Problem(&'a WireProblem),
 }
 
-/// A snapshot of the sessions that a command is about, and what it has to say
-/// beyond that.
+/// A snapshot of the sessions that a command is about, with fields of the command.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answer<'a, T> {
     /// The sessions.
@@ -54,7 +53,7 @@ pub(crate) struct UsageDocument {
     pub(crate) schema_version: u32,
     /// When it was counted.
     pub(crate) taken_at: Option<String>,
-    /// What rows are about, with commas between them.
+    /// The keys that rows are grouped by, separated by commas.
     pub(crate) by: String,
     /// Since when it is counted.
     pub(crate) since: Option<String>,
@@ -62,7 +61,7 @@ pub(crate) struct UsageDocument {
     pub(crate) time_zone: String,
     /// The rows.
     pub(crate) rows: Vec<UsageRowDocument>,
-    /// All of them.
+    /// The sum of all rows.
     pub(crate) total: UsageRowDocument,
     /// What was used in the last hour.
     pub(crate) last_hour: WireUsage,
@@ -76,18 +75,18 @@ pub(crate) struct UsageDocument {
     pub(crate) problems: Vec<WireProblem>,
 }
 
-/// One row of it.
+/// One row of `usage`.
 #[derive(Debug, Serialize)]
 pub(crate) struct UsageRowDocument {
-    /// What it is about, by the names in `by`.
+    /// The values of the keys in `by`.
     #[serde(flatten)]
     pub(crate) by: BTreeMap<&'static str, Option<String>>,
-    /// The tokens, and what they cost.
+    /// Tokens and cost.
     #[serde(flatten)]
     pub(crate) usage: WireUsage,
     /// How many sessions used them.
     pub(crate) sessions: usize,
-    /// The processor time that went into them at least.
+    /// The least processor time that was used for it.
     pub(crate) cpu_seconds: Option<f64>,
     /// How long they were live.
     pub(crate) hours_live: Option<f64>,
@@ -181,7 +180,7 @@ pub(crate) struct AgentDocument {
     pub(crate) processes: Vec<ProcessDocument>,
     /// How many of its sessions are live.
     pub(crate) live_sessions: usize,
-    /// How many of its processes no session is known of.
+    /// How many of its processes have no known session.
     pub(crate) unattributed: usize,
 }
 
@@ -190,7 +189,7 @@ pub(crate) struct AgentDocument {
 pub(crate) struct HomeDocument {
     /// Its root.
     pub(crate) path: String,
-    /// It is there; null if that could not be told.
+    /// Whether it exists; null if that is unknown.
     pub(crate) exists: Option<bool>,
     /// It is the default one.
     pub(crate) is_default: bool,
@@ -201,11 +200,11 @@ pub(crate) struct HomeDocument {
 pub(crate) struct ProcessDocument {
     /// Its PID.
     pub(crate) pid: i32,
-    /// What it is to the agent.
+    /// Its role for the agent.
     pub(crate) role: &'static str,
 }
 
-/// Writes a document, indented by two blanks.
+/// Writes a document, indented by two spaces.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Counts what sessions used, and keeps what was counted in the user's cache.
+//! Counts what sessions used, and caches the counts in the user's cache directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// That of the user.
+    /// The ledger of the user.
     ///
     /// # Errors
     ///
@@ -42,8 +42,9 @@ impl Ledger {
         })
     }
 
-    /// Counts what each of these sessions used; `None` where nothing is counted.
-    /// Transcripts that were not written to since `since_ms` are left out. `counted` hears how many transcripts are done, of how many.
+    /// Counts what each of these sessions used; `None` where nothing is counted. Transcripts
+    /// without a write since `since_ms` are left out. `counted` gets the number of transcripts
+    /// done, and of all.
     pub(crate) fn count(
         &mut self,
         machine: &Machine,
@@ -53,7 +54,7 @@ impl Ledger {
     ) -> Vec<Option<Tally>> {
         let mut jobs = Vec::new();
         let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
-        // Of agents whose records are read as a whole, the places of the sessions.
+        // The positions of sessions of agents whose records are read as a whole.
         let mut whole: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, sketch) in sketches.iter().enumerate() {
             let Some(adapter) = agents::adapter(&sketch.key.agent) else {
@@ -66,7 +67,7 @@ impl Ledger {
             let Some(counting) = adapter.counting() else {
                 continue;
             };
-            // Nothing is asked of an agent that counts in transcripts.
+            // Agents that are counted by transcript are skipped here.
             if adapter.counted_records(&[], &mut |_, _| {}).is_some() {
                 let used_ms = sketch.last_record_at_ms.max(sketch.perhaps_until_ms);
                 if since_ms
@@ -142,7 +143,7 @@ impl Ledger {
             .count(machine, &[&sketch], None, &|_, _| {})
             .pop()
             .flatten();
-        // That nothing was counted is not that nothing was used.
+        // "Not counted" is not "nothing used".
         let tally = tally.filter(|tally| !tally.sums.is_empty());
         session.usage = tally.map(|tally| {
             let mut usage = Usage::default();
@@ -153,17 +154,17 @@ impl Ledger {
         });
     }
 
-    /// Keeps what was counted.
+    /// Saves the counts in the cache.
     ///
     /// # Errors
     ///
-    /// What kept it from being kept. What was counted is right nevertheless.
+    /// Why the cache could not be written. The counts are right nevertheless.
     pub(crate) fn save(&mut self) -> Result<(), TrackError> {
         self.cache.save()
     }
 }
 
-/// Something was written to a transcript since, or that can't be known.
+/// The transcript was written to since, or that is unknown.
 fn is_newer(path: &Path, since_ms: i64) -> bool {
     let modified_ms = facts(path, Links::Follow)
         .ok()

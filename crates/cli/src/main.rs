@@ -1,4 +1,4 @@
-//! `whosup`: tells which coding-agent session is live, in which process and
+//! `whosup` reports which coding-agent session is live, in which process and
 //! terminal pane, what it is doing, and what became of the others.
 
 mod app;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     if let Some(code) = pose::run_if_posing() {
         return code;
     }
-    if let Some(code) = commands::run::become_program_if_told() {
+    if let Some(code) = commands::run::become_program_if_asked() {
         return code;
     }
     completion::answer_if_asked();
@@ -94,7 +94,7 @@ fn run(cli: Cli) -> ExitStatus {
         Err(error) => {
             // What was answered before it failed still counts.
             let written = app.out.flush();
-            exit::report(&error, app.err).unless_nobody_reads(&written)
+            exit::report(&error, app.err).unless_pipe_closed(&written)
         }
     }
 }

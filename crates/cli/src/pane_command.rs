@@ -13,13 +13,13 @@ use crate::text::visible;
 
 /// How long one command may take.
 const TIME_MAX: Duration = Duration::from_secs(10);
-/// How long it is slept between two looks at whether a command has ended.
+/// How often to look whether a command has ended.
 const STEP: Duration = Duration::from_millis(2);
-/// How much of a complaint is shown, in bytes.
+/// How much of an error message is shown, in bytes.
 const COMPLAINT_BYTES_MAX: u64 = 4 << 10;
 
-/// What multiplexers set in their panes: with it they refuse to run in one another, or take
-/// their own pane for the one that is meant.
+/// Variables that multiplexers set in their panes: with these they refuse to run inside
+/// each other, or take their own pane for the target.
 const OF_MULTIPLEXERS: &[&str] = &[
     "TMUX",
     "TMUX_PANE",
@@ -47,29 +47,29 @@ pub(crate) fn run(input: &Input) -> anyhow::Result<()> {
         .with_context(|| format!("cannot run `{shown}`"))?;
     let stdin = child.stdin.take();
     let text = input.stdin.clone().into_bytes();
-    // A command that does not read must not hold us up.
+    // A command that does not read its input must not block this program.
     std::thread::spawn(move || {
-        // Its status says what came of it.
+        // The exit status reports a failure.
         stdin.map(|mut stdin| stdin.write_all(&text).ok())
     });
     let Some(status) = wait(&mut child)? else {
         bail!("`{shown}` did not end within {} s", TIME_MAX.as_secs());
     };
     if !status.success() {
-        let mut told = String::new();
+        let mut message = String::new();
         if let Some(stderr) = child.stderr.take() {
-            // Without its words there is its status.
+            // Without the message, the exit status is reported.
             stderr
                 .take(COMPLAINT_BYTES_MAX)
-                .read_to_string(&mut told)
+                .read_to_string(&mut message)
                 .ok();
         }
-        bail!("`{shown}` failed ({status}): {}", visible(told.trim()));
+        bail!("`{shown}` failed ({status}): {}", visible(message.trim()));
     }
     Ok(())
 }
 
-/// Waits until the command has ended; one that takes too long is ended.
+/// Waits until the command has ended; kills it if it takes too long.
 fn wait(child: &mut Child) -> anyhow::Result<Option<CommandStatus>> {
     let started = Instant::now();
     loop {
@@ -84,7 +84,7 @@ fn wait(child: &mut Child) -> anyhow::Result<Option<CommandStatus>> {
     }
 }
 
-/// Makes a command that takes the place of this program.
+/// Makes a command that replaces this program.
 pub(crate) fn outside_of_multiplexers(invocation: &Invocation) -> anyhow::Result<Command> {
     let mut command = command(invocation)?;
     for name in unset(invocation) {
@@ -113,7 +113,7 @@ fn program(invocation: &Invocation) -> &str {
     invocation.argv.first().map_or("", String::as_str)
 }
 
-/// The variables to take away from a command that takes over the terminal.
+/// The variables to remove from a command that takes over the terminal.
 fn unset(invocation: &Invocation) -> impl Iterator<Item = &'static str> {
     let is_set = |name: &&str| std::env::var_os(name).is_some();
     let is_own = |name: &&str| invocation.environment.iter().any(|(own, _)| own == name);

@@ -1,8 +1,8 @@
-//! What a process of `whosup demo` does: holds what it was told to hold, and
-//! waits for its end.
+//! A process of `whosup demo`: holds the files that it is given, and waits until the demo
+//! ends.
 //!
 //! The demo starts this program once more, under an agent's name and with
-//! variables that say what to do. Nobody else sets them.
+//! variables that say what to do. Only the demo sets them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -22,22 +22,22 @@ const LOCKS: &str = "WHOSUP_POSE_LOCKS";
 /// The files that it keeps open for writing, as a list of paths.
 const OPEN: &str = "WHOSUP_POSE_OPEN";
 
-/// What a posing process says once it is in place.
+/// What a posing process prints once it is in place.
 pub(crate) const READY: &[u8] = b"ready\n";
 
-/// What a posing process is told to do.
+/// What a posing process does.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pose {
-    /// Takes this terminal as its own; has none otherwise.
+    /// The terminal that it takes as its own, if any.
     pub(crate) terminal: Option<PathBuf>,
-    /// Locks these files, in this order, and makes those that are not there.
+    /// The files that it locks, in this order; missing files are made.
     pub(crate) locks: Vec<PathBuf>,
-    /// Keeps these files open for writing, and makes those that are not there.
+    /// The files that it keeps open for writing; missing files are made.
     pub(crate) open: Vec<PathBuf>,
 }
 
 impl Pose {
-    /// The variables that tell a process to pose.
+    /// The environment variables that make a process pose.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Pose {
         Ok(variables)
     }
 
-    fn told() -> Self {
+    fn from_environment() -> Self {
         let paths = |name| {
             let list = env::var_os(name).unwrap_or_default();
             let paths = env::split_paths(&list);
@@ -66,11 +66,11 @@ impl Pose {
         }
     }
 
-    /// Does what it is told, until its standard input ends or the demo does.
+    /// Holds the files until standard input or the demo ends.
     fn hold(&self, demo: &OsStr) -> io::Result<()> {
         end_with(demo)?;
-        // A Unix session of its own: what is typed to end the demo is not
-        // meant for it, and only a leader can take a terminal.
+        // A Unix session of its own: Ctrl-C for the demo does not reach it, and only a session
+        // leader can take a terminal.
         rustix::process::setsid()?;
         let terminal = self.terminal.as_deref().map(take_terminal);
         let _terminal = terminal.transpose()?;
@@ -92,13 +92,13 @@ impl Pose {
     }
 }
 
-/// Poses if the variables say so; then the answer is how to exit.
+/// Poses if the variables say so, and returns the exit code.
 pub(crate) fn run_if_posing() -> Option<ExitCode> {
     let demo = env::var_os(DEMO)?;
-    Some(match Pose::told().hold(&demo) {
+    Some(match Pose::from_environment().hold(&demo) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // To the demo, which tells it on. If that is gone, nobody is left.
+            // The demo reports it further. If the demo is gone, no process reads this.
             writeln!(io::stdout(), "{error}").ok();
             ExitCode::FAILURE
         }
@@ -109,13 +109,13 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// Opens a terminal; the first one that the leader of a Unix session opens is
-/// its own, if it may read from it (tty_ioctl(4)).
+/// Opens a terminal. The first terminal that the leader of a Unix session opens becomes
+/// its own if it may read from it (tty_ioctl(4)).
 fn take_terminal(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// Lets this process end with the demo, however that ends.
+/// Makes this process end with the demo, however the demo ends.
 fn end_with(demo: &OsStr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;

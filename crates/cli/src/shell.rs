@@ -1,10 +1,10 @@
-//! Commands as a person may type them into a shell.
+//! Commands in the form that a person can type into a shell.
 
 use std::path::Path;
 
 use crate::text::visible;
 
-/// A word with quotes where a shell would take it apart.
+/// A word, quoted if a shell would split or interpret it.
 pub(crate) fn quoted(word: &str) -> String {
     if is_plain(word) {
         word.to_owned()
@@ -13,8 +13,8 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// The same for a person to read: paths below the home with `~`, and what would
-/// steer the terminal as escapes.
+/// The same for people: paths below the home with `~`, and steering characters as
+/// escapes.
 pub(crate) fn readable(word: &str, home: Option<&Path>) -> String {
     let below_home = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
     match below_home.and_then(Path::to_str) {
@@ -24,7 +24,7 @@ pub(crate) fn readable(word: &str, home: Option<&Path>) -> String {
     }
 }
 
-/// A command with its directory and its variables, each word as `quote` has it.
+/// A command with its directory and variables, each word formatted by `quote`.
 pub(crate) fn line<'a>(
     argv: impl IntoIterator<Item = &'a str>,
     directory: Option<&str>,

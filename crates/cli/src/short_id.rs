@@ -3,13 +3,13 @@
 use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::SessionId;
 
-/// How much of an id is shown at least, in characters, after a prefix that many ids have.
+/// The least number of characters of a short ID, after a prefix that many IDs share.
 const SHORT_ID_CHARS_MIN: usize = 8;
 
 /// The shortest prefix of each id that no other id of a list has: commands accept it.
 #[derive(Debug, Default)]
 pub(crate) struct ShortIds {
-    /// In order; one that two homes have is in it twice.
+    /// Sorted; an ID that two homes have is in it twice.
     ids: Vec<SessionId>,
 }
 
@@ -26,7 +26,7 @@ impl ShortIds {
         Self { ids }
     }
 
-    /// The short form of one id; the whole of it if it was not among the list.
+    /// The short form of an ID; the whole ID if it is not in the list.
     pub(crate) fn get<'a>(&self, id: &'a SessionId) -> &'a str {
         let neighbour = |at: usize| self.ids.get(at).map(SessionId::as_str).unwrap_or_default();
         let Ok(at) = self.ids.binary_search(id) else {
@@ -44,13 +44,13 @@ impl ShortIds {
     }
 }
 
-/// Cuts an id behind the first character by which it differs from both of its
-/// neighbours in the order of ids.
+/// Cuts an ID behind the first character that differs from both neighbours in the sorted
+/// list.
 fn shorten<'a>(id: &'a str, before: &str, after: &str) -> &'a str {
     let shared = shared_chars(id, before).max(shared_chars(id, after));
     let wanted = (shared + 1).max(common_prefix_chars(id) + SHORT_ID_CHARS_MIN);
     let mut ends = id.char_indices().map(|(at, _)| at).skip(wanted);
-    // A hyphen at the end would look like one that was cut off.
+    // A hyphen at the end would look like a cut-off ID.
     let short = ends.find_map(|end| {
         let short = id.get(..end)?;
         (!short.ends_with(['-', '_'])).then_some(short)
@@ -58,8 +58,8 @@ fn shorten<'a>(id: &'a str, before: &str, after: &str) -> &'a str {
     short.unwrap_or(id)
 }
 
-/// A word with a hyphen or underscore behind it, as in `session_0a022b20` and `nightly-42`,
-/// which says nothing about which session it is. Hexadecimal digits are no word.
+/// A word followed by a hyphen or underscore, as in `session_0a022b20` and `nightly-42`,
+/// does not distinguish sessions. Hexadecimal digits are no word.
 fn common_prefix_chars(id: &str) -> usize {
     let Some((word, _)) = id.split_once(['-', '_']) else {
         return 0;

@@ -1,5 +1,4 @@
-//! Instants and spans of time on the command line and in the configuration, as jiff reads
-//! them.
+//! Instants and time spans on the command line and in the configuration, parsed by jiff.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,21 +11,21 @@ const EXPECTED: &str = "expected a span of time such as `90m`, `2h` or `3 days`,
                         `yesterday`, or a date such as `2026-11-28` or `2026-11-28T10:00`, which \
                         is in local time unless it names an offset";
 
-/// An instant before which nothing is asked for.
+/// An instant to start from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Since {
-    /// So long ago.
+    /// A span before now.
     Ago(Span),
-    /// When the day began that was so many days ago.
+    /// The start of the day so many days ago.
     DaysAgo(i64),
-    /// What clocks showed here then.
+    /// A local date and time.
     Local(DateTime),
     /// The instant itself.
     At(Timestamp),
 }
 
 impl Since {
-    /// The instant in milliseconds since 1970. What lies before all dates is the first of them.
+    /// The instant in milliseconds since 1970; the first representable date for earlier ones.
     pub(crate) fn at_ms(self, now_ms: i64, zone: &TimeZone) -> i64 {
         let at = self.at(now_ms, zone).unwrap_or(Timestamp::MIN);
         at.as_millisecond()
@@ -53,18 +52,18 @@ impl FromStr for Since {
             _ => {}
         }
         if let Ok(span) = text.parse::<Span>() {
-            // `2h ago` is a negative span, as `-2h` is, which would be in the future.
+            // jiff reads `2h ago` as a negative span, like `-2h`; here that would be the future.
             let is_past = !span.is_negative() || text.ends_with("ago");
             return is_past.then(|| Self::Ago(span.abs())).ok_or(EXPECTED);
         }
-        // A date with an offset is no local one.
+        // A date with an offset is not a local date.
         let at = text.parse().map(Self::At);
         at.or_else(|_| text.parse().map(Self::Local))
             .map_err(|_| EXPECTED)
     }
 }
 
-/// A span of time, of which a day has 24 hours.
+/// A span of time with days of 24 hours.
 pub(crate) fn parse_span(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours());

@@ -1,5 +1,4 @@
-//! Lays out a table: as wide as it needs in a pipe, as wide as the terminal
-//! has room for on one.
+//! Lays out a table: as wide as its text in a pipe, as wide as the screen on a terminal.
 
 use std::io::{self, Write};
 
@@ -8,10 +7,10 @@ use anstyle::Style;
 use crate::colour::paint;
 use crate::text::{cut, width};
 
-/// What stands between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
-/// On which side a column's text begins.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// Words.
@@ -20,17 +19,17 @@ pub(crate) enum Side {
     Right,
 }
 
-/// How a column behaves.
+/// The layout of a column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// Its heading.
     pub(crate) heading: &'static str,
-    /// On which side its text begins.
+    /// The alignment.
     pub(crate) side: Side,
-    /// How narrow it may get before another column is left out, in columns of
-    /// the terminal; `None` if its text is never cut.
+    /// How narrow it may get before another column is dropped; `None` if its text is never
+    /// cut.
     pub(crate) width_min: Option<usize>,
-    /// When it is left out for want of room: the highest first; `None` never.
+    /// The order in which columns are dropped for lack of room: highest first; `None` never.
     pub(crate) left_out_at: Option<u8>,
 }
 
@@ -53,7 +52,7 @@ impl Cell {
     }
 }
 
-/// How wide a table is when nothing is cut.
+/// The width of a table without cuts.
 pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
     let widths = natural_widths(shapes, rows).into_iter().map(Some);
     total(&widths.collect::<Vec<Option<usize>>>())
@@ -68,13 +67,11 @@ pub(crate) fn fitting(shapes: &[Shape], rows: &[Vec<Cell>], width_max: Option<us
 /// Whether a line of headings comes before the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Header {
-    /// It does.
     Shown,
-    /// It does not.
     Hidden,
 }
 
-/// Writes a table; `width_max` is the room there is.
+/// Writes a table within `width_max` columns.
 ///
 /// # Errors
 ///
@@ -115,7 +112,7 @@ fn natural_widths(shapes: &[Shape], rows: &[Vec<Cell>]) -> Vec<usize> {
     widths
 }
 
-/// The width of each column; `None` for one that is left out.
+/// The width of each column; `None` for a dropped column.
 fn fit(shapes: &[Shape], natural: Vec<usize>, width_max: Option<usize>) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = natural.into_iter().map(Some).collect();
     let Some(width_max) = width_max else {
@@ -135,7 +132,7 @@ fn fit(shapes: &[Shape], natural: Vec<usize>, width_max: Option<usize>) -> Vec<O
         match last.and_then(|(_, at)| widths.get_mut(at)) {
             Some(width) => *width = None,
             None => {
-                // Nothing is left to leave out: what remains is cut.
+                // No column can be dropped any more: what remains is cut.
                 force(shapes, &mut widths, excess);
                 return widths;
             }
@@ -149,8 +146,8 @@ fn total(widths: &[Option<usize>]) -> usize {
     shown.iter().sum::<usize>() + gaps
 }
 
-/// Takes `excess` from the columns that may be cut, the widest first, unless
-/// that would make one of them narrower than it may get.
+/// Takes `excess` from the columns that may be cut, widest first, but not below their
+/// minimum.
 fn shrink(shapes: &[Shape], widths: &mut [Option<usize>], excess: usize) -> bool {
     let slack = |at: usize, width: Option<usize>| {
         let shape = shapes.get(at)?;
@@ -178,8 +175,7 @@ fn shrink(shapes: &[Shape], widths: &mut [Option<usize>], excess: usize) -> bool
     true
 }
 
-/// Takes `excess` from the columns whose text may be cut, the widest first,
-/// down to a single character.
+/// Takes `excess` from the columns that may be cut, widest first, down to one character.
 fn force(shapes: &[Shape], widths: &mut [Option<usize>], excess: usize) {
     for _ in 0..excess {
         let widest = widths
@@ -210,7 +206,7 @@ fn line_of(shapes: &[Shape], row: &[Cell], widths: &[Option<usize>], is_coloured
             blanks += padding;
         }
         if !text.is_empty() {
-            // Blanks are written once something follows them.
+            // Padding is written only before the next cell.
             line.extend(std::iter::repeat_n(' ', blanks));
             blanks = 0;
             line.push_str(&paint(&text, cell.style, is_coloured));

@@ -1,4 +1,4 @@
-//! Foreign text made fit for a terminal: what it may hold, how wide it is.
+//! Makes foreign text safe for a terminal, and measures its width.
 
 use std::path::Path;
 
@@ -7,17 +7,16 @@ use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use whosup_core::sources::usage::{Sums, Usage};
 
-/// How much of a text one cell of a table may show, in characters. Titles are
-/// made by models and may be of any length.
+/// How many characters a table cell may show. Titles are made by models and may be of
+/// any length.
 pub(crate) const CELL_CHARS_MAX: usize = 512;
 
 const ELLIPSIS: char = '…';
 const JOINER: char = '\u{200D}';
 
-/// Tells whether a character could steer the terminal or its reader: controls
-/// and escapes, bidirectional controls, separators of lines, and characters
-/// that nobody sees. Joiners and variation selectors stay: emoji and several
-/// scripts are written with them.
+/// Whether a character could steer the terminal or mislead the reader: controls and
+/// escapes, bidirectional controls, line separators, and invisible characters. Joiners
+/// and variation selectors stay: emoji and several scripts need them.
 pub(crate) fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -56,8 +55,8 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
-/// Text of one line for a table: white space is folded, what could steer a
-/// terminal is left out, and what is longer than [`CELL_CHARS_MAX`] is cut.
+/// A text as one line for a table: white space is folded, steering characters are removed,
+/// and the text is cut at [`CELL_CHARS_MAX`].
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::new();
     let mut is_after_space = true;
@@ -80,15 +79,14 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Text of several lines: the lines stay, tabs become blanks, the rest that
-/// could steer a terminal is written as escapes.
+/// A text as lines: tabs become spaces, other steering characters escapes.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines()
         .map(|line| visible(&line.replace('\t', "    ")))
         .collect()
 }
 
-/// A path as people read it: home as `~`.
+/// A path for people: home as `~`.
 pub(crate) fn path(path: &Path, home: Option<&Path>) -> String {
     let shown = match home.and_then(|home| path.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
@@ -103,8 +101,8 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Cuts a text to at most `width_max` columns, never within a character that
-/// is made of several, and marks the cut.
+/// Cuts a text to at most `width_max` columns, never within a grapheme cluster, and marks
+/// the cut.
 pub(crate) fn cut(text: &str, width_max: usize) -> String {
     if width(text) <= width_max {
         return text.to_owned();
@@ -127,15 +125,15 @@ pub(crate) fn cut(text: &str, width_max: usize) -> String {
     cut
 }
 
-/// An instant as a person reads it, `2026-11-28 10:00:05`. `None` if no calendar has it.
+/// A local time, `2026-11-28 10:00:05`. `None` if no calendar has it.
 pub(crate) fn local_time(at_ms: i64, zone: &TimeZone) -> Option<String> {
     let at = Timestamp::from_millisecond(at_ms).ok()?;
     let shown = zone.to_datetime(at);
     Some(shown.strftime("%F %T").to_string())
 }
 
-/// How long ago something was, in its largest unit; `now` also for what a
-/// clock that was set puts in the future.
+/// The age in its largest unit; `now` also for an instant in the future, after the clock
+/// was set.
 pub(crate) fn age(now_ms: i64, at_ms: i64) -> String {
     let seconds = now_ms.saturating_sub(at_ms) / 1_000;
     match seconds {
@@ -153,7 +151,7 @@ pub(crate) fn count(number: usize, singular: &str, plural: &str) -> String {
     format!("{number} {noun}")
 }
 
-/// What something cost: `$0.42`; at least that, where some of it has no price.
+/// The cost: `$0.42`; a lower bound if some of it has no price.
 pub(crate) fn cost(usage: &Usage) -> Option<String> {
     let dollars = usage.cost.dollars()?;
     let at_least = if usage.cost.tokens_without_price > 0 {
@@ -170,17 +168,17 @@ pub(crate) fn cost(usage: &Usage) -> Option<String> {
     Some(format!("{at_least}${dollars:.digits$}"))
 }
 
-/// A number of bytes in decimal units, with three digits or so: `223M`.
+/// A number of bytes in decimal units, with about three digits: `223M`.
 pub(crate) fn bytes(number: u64) -> String {
     tokens(number)
 }
 
-/// A number of tokens in a sum, where the agent counts them.
+/// A number of tokens in a sum, if the agent counts them.
 pub(crate) fn known_tokens(sums: &Sums, number: impl Fn(&Sums) -> u64) -> Option<String> {
     sums.are_tokens_known().then(|| tokens(number(sums)))
 }
 
-/// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.
+/// A number of tokens, with about three digits: `999`, `51.2k`, `1.05M`.
 pub(crate) fn tokens(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000, "T"),
@@ -192,7 +190,7 @@ pub(crate) fn tokens(number: u64) -> String {
         return number.to_string();
     };
     let (whole, rest) = (number / size, number % size);
-    // Never more than there are.
+    // Rounded down.
     let hundredths = rest / (size / 100);
     let digits = match whole {
         100.. => String::new(),

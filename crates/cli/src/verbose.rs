@@ -1,7 +1,7 @@
-//! `--verbose`: what is looked at and how long it takes, on standard error.
+//! `--verbose`: reports each step and how long it takes on standard error.
 //!
-//! What is printed are steps, places and numbers: no title, prompt or other text of a
-//! session, so that it can go into a bug report.
+//! It prints steps, paths and numbers, but no title, prompt or other text of a session, so
+//! that the output can go into a bug report.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use whosup_core::machine::observer::{About, Observer, Running};
 
 use crate::text;
 
-/// Starts to report. Without this, nothing is measured.
+/// Starts to report. Without this call nothing is measured.
 pub(crate) fn follow() {
     tracing_subscriber::fmt()
         .with_max_level(Level::DEBUG)
@@ -22,7 +22,7 @@ pub(crate) fn follow() {
         .with_target(false)
         .without_time()
         .try_init()
-        // It is reported already: a demo was asked for it too.
+        // Already reporting: a demo got the option too.
         .ok();
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn end(began: Instant) {
     debug!("done in {}", words(began.elapsed()));
 }
 
-/// Does something, and reports how long it took.
+/// Runs `work`, and reports how long it took.
 pub(crate) fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let began = Instant::now();
     let done = work();
@@ -39,7 +39,7 @@ pub(crate) fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Looks at the machine. Each later step of that look is reported too.
+/// Looks at the machine. Each later step of the look is reported too.
 pub(crate) fn look(look: &dyn Fn() -> Machine) -> Machine {
     if !enabled!(Level::DEBUG) {
         return look();

@@ -1,5 +1,5 @@
-//! Which of the sessions that are watched a command is about: the filters of `list`, within
-//! what it shows by default.
+//! The sessions that a watching command is about: the filters of `list`, within the default
+//! view.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) struct WatchedArgs {
 }
 
 impl WatchedArgs {
-    /// Whether nothing is asked for.
+    /// Whether there is no filter.
     pub(crate) fn is_empty(&self) -> bool {
         self.agent.is_empty()
             && self.cwd.is_none()
@@ -53,8 +53,8 @@ impl WatchedArgs {
     ///
     /// # Errors
     ///
-    /// If the directory is not there, or if it means sessions that only a walk of
-    /// everything finds.
+    /// If the directory does not exist, or if the filter needs sessions outside of the default
+    /// view.
     pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
         if self.liveness.contains(&Liveness::Exited) || self.phase.contains(&Phase::Ended) {
             bail!(

@@ -14,7 +14,7 @@ fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings")
 }
 
-/// An agent that does what lines tell it; it ends with the test.
+/// An agent that obeys the lines on its standard input; it ends with the test.
 struct Agent {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -39,13 +39,13 @@ impl Agent {
         Self { child, answers }
     }
 
-    fn tell(&self, line: &str) {
+    fn send(&self, line: &str) {
         writeln!(self.child.stdin.as_ref().unwrap(), "{line}").unwrap();
     }
 
     #[track_caller]
     fn must(&mut self, line: &str) {
-        self.tell(line);
+        self.send(line);
         let mut answer = String::new();
         self.answers.read_line(&mut answer).unwrap();
         assert_eq!(answer.trim_end(), "ok", "{line}");
@@ -81,7 +81,7 @@ fn whosup(home: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-/// What a list has of a session.
+/// The fields of a session in a list.
 fn listed(home: &Path, id: &str, options: &[&str]) -> Option<Value> {
     let arguments = [&["list", "--json"], options].concat();
     let list: Value = serde_json::from_str(&whosup(home, &arguments).1).unwrap();
@@ -95,7 +95,7 @@ fn listed(home: &Path, id: &str, options: &[&str]) -> Option<Value> {
 #[track_caller]
 fn check_said(session: &Value, said: Value) {
     for (key, value) in said.as_object().unwrap() {
-        // Another process may have the PID of one that is gone by now.
+        // Another process may have the PID of an exited process by now.
         if *value == "no-such-process" && session[key] == "pid-reused" {
             continue;
         }
@@ -130,16 +130,16 @@ fn check_example(agent: &str, program: &str, script: &str) {
     assert_eq!(whosup(home, &["check", two]).0, Some(1));
 }
 
-/// An id that no other running test uses: every process leads to the home that
-/// its own environment names, and two homes may have one id.
+/// An ID that no other running test uses: every process leads to the home that its own
+/// environment names, and two homes may have the same ID.
 fn session_id() -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let made = MADE.fetch_add(1, Ordering::Relaxed);
     format!("{made:08x}-0000-4000-8000-{:012x}", std::process::id())
 }
 
-/// The life of an agent whose data lie where another one's do: a prompt, a switch,
-/// a kill, the same session taken up again, a clean end.
+/// The life of an agent whose files lie like those of another agent: a prompt, a switch, a
+/// kill, a resumed session, a clean exit.
 #[track_caller]
 fn check_life(agent: &str, version: &str, home: &Path, start: &dyn Fn() -> Agent) {
     let (one, two) = (&session_id(), &session_id());
@@ -184,7 +184,7 @@ fn check_life(agent: &str, version: &str, home: &Path, start: &dyn Fn() -> Agent
         json!({ "liveness": "live", "reason": "start-stamp" }),
     );
     assert_eq!(session["owner"]["pid"], running.child.id());
-    running.tell("exit");
+    running.send("exit");
     assert!(running.child.wait().unwrap().success());
     assert!(listed(home, two, &[]).is_none());
     let session = listed(home, two, &["--all"]).expect("its data are there");

@@ -1,4 +1,4 @@
-//! `whosup conformance`, on a writer that is right and on one that is not.
+//! `whosup conformance`, on a correct writer and on an incorrect writer.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said")]
@@ -27,7 +27,7 @@ fn run(options: &[&str], command: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What each check said, by its word for `--only`.
+/// The result of each check, by its name for `--only`.
 fn kit(timeout: &str, command: &[&str]) -> (i32, BTreeMap<String, String>) {
     let output = run(&["--json", "--timeout", timeout], command);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -49,7 +49,7 @@ fn kit(timeout: &str, command: &[&str]) -> (i32, BTreeMap<String, String>) {
     (output.status.code().unwrap(), said.collect())
 }
 
-/// The example of `whosup-sidecar`, which is built if it is not there yet.
+/// The example of `whosup-sidecar`, built on first use.
 fn driver() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -86,7 +86,7 @@ fn one_check_is_made_and_shown_by_its_name() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// What many agents do: write in place, remove what has the name, check no id, make up a word.
+/// Common mistakes: writes in place, removes any file of that name, checks no ID, invents a word.
 const NAIVE: &str = r#"
 import json, os, sys, time
 directory = os.path.join(os.environ["XDG_STATE_HOME"], "agent-sessions", "naive")
@@ -120,7 +120,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_naive_writer_is_told_what_is_wrong_with_it() {
+fn the_mistakes_of_a_naive_writer_are_reported() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipped: there is no python3 here");
         return;
@@ -128,7 +128,7 @@ fn a_naive_writer_is_told_what_is_wrong_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("naive.py");
     std::fs::write(&script, NAIVE).unwrap();
-    // It waits for whoever reads the FIFO that lies in its way.
+    // It blocks on the FIFO that lies in its way.
     let (status, said) = kit("20", &["python3", script.to_str().unwrap()]);
     assert_eq!(status, 1);
     let fails_with = |name: &str, why: &str| {

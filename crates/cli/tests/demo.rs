@@ -34,14 +34,14 @@ const PAIRED: &str = "6e4b1d97-58c0-4f3a-bd26-a7c90e8f1ddd";
 const EITHER: &str = "2c7f9ae3-b164-4d08-95e7-e3d2c1b0a4ee";
 const OTHER: &str = "a95d0b6c-7e32-4c81-8fa4-4b5c6d7e8fff";
 
-/// How long anything is waited for: machines that run tests are busy.
+/// How long to wait for anything: machines that run tests are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a look is away from the next one.
+/// The time between two looks.
 const STEP: Duration = Duration::from_millis(20);
-/// The smallest pipe there is: what does not fit keeps the demo waiting.
+/// The smallest possible pipe: output that does not fit blocks the demo.
 const PIPE_BYTES: usize = 4096;
 
-/// A place for temporary directories, and a home, of a test's own.
+/// A temporary directory and a home for one test.
 struct Place {
     temporary: TempDir,
     home: TempDir,
@@ -83,13 +83,13 @@ impl Place {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// What lies in the place for temporary directories.
+    /// The files in the temporary directory.
     fn left(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.temporary.path()).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// The processes that execute something in there.
+    /// The programs that processes execute from there.
     fn processes(&self) -> Vec<PathBuf> {
         let place = self.temporary.path().canonicalize().unwrap();
         let entries = std::fs::read_dir("/proc").unwrap();
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// A demo that is kept from ending, since nobody reads what it prints.
+/// A demo that can't end, since its output is not read.
 struct Held {
     child: Child,
     _unread: OwnedFd,

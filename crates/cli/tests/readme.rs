@@ -5,14 +5,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Before a command in a sample.
+/// The prompt of a command in a sample.
 const PROMPT: &str = "$ ";
-/// What stands before a number that differs from run to run: PIDs, and when a process began.
+/// What precedes a number that differs between runs: PIDs and start stamps.
 const BEFORE_NUMBERS: &[&str] = &["pid ", "process ", "start ", "PID ", "/sessions/"];
-/// A date as it is printed, with digits as `0`.
+/// A printed date, with all digits as `0`.
 const DATE: &str = "0000-00-00T00:00:00.000Z";
 
-/// A command in a document, and what stands below it.
+/// A command in a document, with the output below it.
 #[derive(Debug)]
 struct Sample {
     command: String,
@@ -36,7 +36,7 @@ fn samples(document: &str) -> Vec<Sample> {
     samples
 }
 
-/// The text with dates and numbers that differ from run to run replaced.
+/// The text with placeholders for dates and numbers that differ between runs.
 fn steady(text: &str) -> String {
     let mut steady = String::new();
     let mut rest = text;
@@ -83,7 +83,7 @@ fn samples_are_what_the_demo_prints() {
         let document = std::fs::read_to_string(&path).unwrap();
         for Sample { command, output } in samples(&document) {
             let Some(words) = command.strip_prefix("whosup demo") else {
-                // What it prints depends on the machine, so it stands in no README.
+                // Its output depends on the machine, so no README shows it.
                 assert!(!path.ends_with("README.md"), "{command}");
                 continue;
             };

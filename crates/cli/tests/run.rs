@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a condition is waited for.
+/// How long to wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct World {
@@ -50,7 +50,7 @@ impl World {
             .chain(arguments.iter().copied())
             .collect();
         let mut command = self.whosup(&words);
-        // Whatever becomes of the test, nobody waits for what it started.
+        // Whatever becomes of the test, no process waits for what it started.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         Running(command.spawn().unwrap())
     }
@@ -62,7 +62,7 @@ impl World {
         sessions.iter().find(|it| it["session_id"] == id).cloned()
     }
 
-    /// Waits for a session of which `is_it` holds.
+    /// Waits for a session for which `is_it` is true.
     #[track_caller]
     fn wait_for(&self, id: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
@@ -180,16 +180,16 @@ fn how_a_program_ended_is_passed_on_and_recorded() {
         assert_eq!(record["end_cause"], cause);
         assert_eq!(record["end_reason"], how);
         assert!(record["owner"]["start_stamp"].is_string());
-        let told = |command: &str| {
+        let output_of = |command: &str| {
             let output = world.whosup(&[command, id]).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         };
-        let shown = told("show");
+        let shown = output_of("show");
         assert!(
             shown.contains(&format!("end cause     {cause}\n")),
             "{shown}"
         );
-        let explained = told("why");
+        let explained = output_of("why");
         assert!(
             explained.contains(&format!("has ended ({cause})")),
             "{explained}"
@@ -234,7 +234,7 @@ fn standard_streams_are_those_of_the_program() {
 }
 
 #[test]
-fn a_terminal_of_its_own_tells_what_the_program_announces() {
+fn a_terminal_of_its_own_shows_what_the_program_announces() {
     let world = World::new();
     let script = format!(
         "test -t 0 && test -t 1 || exit 9; printf '\\033]7501;state=working\\007'; {UNTIL_GO}; \
@@ -267,7 +267,7 @@ fn what_can_not_be_written_does_not_keep_a_program_from_running() {
 }
 
 #[test]
-fn what_can_not_be_run_is_told() {
+fn what_can_not_be_run_is_reported() {
     let world = World::new();
     let plain = world.home.path().join("plain");
     std::fs::write(&plain, "no program").unwrap();
@@ -323,7 +323,7 @@ fn a_script_that_becomes_another_program_is_followed() {
     assert_eq!(after["owner"]["pid"], before["owner"]["pid"]);
     let pid = u32::try_from(after["owner"]["pid"].as_i64().unwrap()).unwrap();
     signal(pid, "KILL");
-    // Somebody killed it: it did not let go.
+    // It was killed, so it did not release the session.
     let gone = world.wait_for("s1", |session| session["reason"] == "process-gone");
     assert_eq!(gone["orphan"], true);
     assert_eq!(run.code(), Some(128 + 9));
@@ -334,17 +334,17 @@ fn the_end_of_a_program_is_passed_on() {
     let world = World::new();
     let home = world.home.path();
     std::fs::create_dir_all(home.join(".config/whosup")).unwrap();
-    let told = home.join("told");
+    let passed = home.join("passed");
     let config = format!(
         "on_end = [[\"cp\", \"/dev/stdin\", \"{}\"]]\n",
-        told.display()
+        passed.display()
     );
     std::fs::write(home.join(".config/whosup/config.toml"), config).unwrap();
     let output = world.run(&["--id", "s1", "--", "true"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let began = Instant::now();
-    let is_told = || std::fs::read_to_string(&told).is_ok_and(|text| text.contains("\"s1\""));
-    while !is_told() {
+    let is_passed = || std::fs::read_to_string(&passed).is_ok_and(|text| text.contains("\"s1\""));
+    while !is_passed() {
         assert!(began.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(20));
     }

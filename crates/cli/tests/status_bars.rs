@@ -1,6 +1,7 @@
-//! What `docs/status-bars.md` promises, by the programs that it is about.
+//! The claims of `docs/status-bars.md`, checked with the real programs.
 //!
-//! A program of its own: its demo has orphans, and other tests expect none on the machine.
+//! A test program of its own: its demo has orphans, and other tests expect none on the
+//! machine.
 
 #![cfg(unix)]
 #![allow(
@@ -39,8 +40,8 @@ fn blocks(language: &str) -> Vec<String> {
     blocks
 }
 
-/// A search path with a `whosup` in front that looks at the demo: what other agents do on
-/// this machine changes no line.
+/// A search path with a `whosup` in front that shows the demo, so that other agents on this
+/// machine change no line.
 fn search_path(world: &World) -> String {
     let script = format!("#!/bin/sh\nexec '{WHOSUP}' demo -- \"$@\" 2>/dev/null\n");
     let program = world.write("bin/whosup", "");
@@ -52,7 +53,7 @@ fn search_path(world: &World) -> String {
     format!("{}:{search}", program.parent().unwrap().display())
 }
 
-/// A program of this world; `None` if it is not installed, which is said.
+/// A program of this world; `None`, with a message, if it is not installed.
 fn command_of(world: &World, program: &str) -> Option<Command> {
     let search = std::env::split_paths(&std::env::var_os("PATH").unwrap()).collect::<Vec<_>>();
     let found: Option<PathBuf> = match std::env::var_os("WHOSUP_ZELLIJ") {
@@ -85,13 +86,13 @@ fn output(command: &mut Command) -> String {
     out
 }
 
-/// What a command line of a settings file prints.
+/// The output of a command line from a settings file.
 fn printed(world: &World, line: &str) -> String {
     let mut shell = command_of(world, "sh").unwrap();
     output(shell.args(["-c", line])).trim_end().to_owned()
 }
 
-/// A server of a terminal within another one.
+/// The server of a terminal inside another.
 struct Inner(PathBuf);
 
 impl Drop for Inner {
@@ -173,7 +174,7 @@ fn starship_shows_the_line() {
 fn zellij_understands_the_layout_and_its_command_prints_the_line() {
     let world = World::new();
     let layout = blocks("kdl").concat();
-    // What zellij hands to the shell: KDL's escapes are those of Rust.
+    // The text that zellij passes to the shell: KDL has the same escapes as Rust.
     let line = layout.split("args \"-c\" \"").nth(1).unwrap();
     let line = line.lines().next().unwrap().trim_end_matches('"');
     let line = line.replace("\\\"", "\"").replace("\\\\", "\\");
@@ -187,7 +188,7 @@ fn zellij_understands_the_layout_and_its_command_prints_the_line() {
         return;
     };
     let file = file.to_str().unwrap();
-    // An unknown layout, or one that cannot be parsed, is an error of this.
+    // Prints an error for an unknown or invalid layout.
     output(command.args(["--layout", file, "setup", "--check"]));
 }
 

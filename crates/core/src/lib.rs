@@ -1,5 +1,5 @@
-//! From real files and processes to a true answer: which coding-agent session
-//! is live, in which process and terminal pane, and what became of the others.
+//! Finds out from real files and processes which coding-agent session is live, in which
+//! process and terminal pane, and what became of the others.
 //!
 //! Data moves one way, and the folders are its stations:
 //!

@@ -1,4 +1,4 @@
-//! One change of what is shown, and its JSON.
+//! One change of the view, and its JSON.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::rows::Row;
 /// Why a session is no longer shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Its process has exited, and it left nothing that a person should know of.
+    /// Its process has exited, and left nothing that a person needs to know.
     Exited,
-    /// It no longer fits what was asked for.
+    /// It no longer matches the filter.
     Filtered,
-    /// A person dismissed it, its day as an orphan is over, or nothing names it any more.
+    /// A person dismissed it, its day as an orphan is over, or no source names it any more.
     Hidden,
 }
 
@@ -31,7 +31,7 @@ impl Why {
     }
 }
 
-/// One change of what is shown.
+/// One change of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// A session is shown.
@@ -41,44 +41,44 @@ pub enum Change {
         /// The session.
         row: Arc<Row>,
     },
-    /// A session is another than before.
+    /// A session has changed.
     Changed {
         /// Its name.
         key: SessionKey,
-        /// As it was.
+        /// The session before.
         before: Arc<Row>,
-        /// As it is.
+        /// The session now.
         after: Arc<Row>,
     },
     /// A session is no longer shown.
     Removed {
         /// Its name.
         key: SessionKey,
-        /// As it was shown.
+        /// The session before.
         before: Arc<Row>,
-        /// Why it is not.
+        /// Why it is no longer shown.
         why: Why,
-        /// As it is now.
+        /// The session now.
         row: Arc<Row>,
     },
-    /// Other processes are without a known session.
+    /// The processes without a known session have changed.
     Unattributed {
-        /// As it was.
+        /// The processes before.
         before: Arc<Vec<Value>>,
-        /// As it is.
+        /// The processes now.
         after: Arc<Vec<Value>>,
     },
-    /// Something else could not be read.
+    /// The problems have changed.
     Problems {
-        /// As it was.
+        /// The problems before.
         before: Arc<Vec<Value>>,
-        /// As it is.
+        /// The problems now.
         after: Arc<Vec<Value>>,
     },
 }
 
 impl Change {
-    /// What happened, in a word.
+    /// The kind of the change.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Change {
         }
     }
 
-    /// The session that it is about; `None` if it is about none.
+    /// The session; `None` if the change is about no session.
     #[must_use]
     pub const fn key(&self) -> Option<&SessionKey> {
         match self {
@@ -101,7 +101,7 @@ impl Change {
         }
     }
 
-    /// The change as JSON, without its kind and its place.
+    /// The change as JSON, without kind and cursor.
     #[must_use]
     pub fn fields(&self) -> Map<String, Value> {
         let fields = match self {
@@ -130,10 +130,10 @@ fn name_of(row: &Row) -> Map<String, Value> {
     NAME.map(field).into_iter().collect()
 }
 
-/// The fields that name a session together.
+/// The fields that identify a session.
 const NAME: [&str; 3] = ["agent", "session_id", "home"];
 
-/// Field by field, what was and what is. A field that is absent is null.
+/// Field by field, the old and the new value; null for an absent field.
 fn changes(before: &Row, after: &Row) -> Map<String, Value> {
     let (before, after) = (&before.session, &after.session);
     let only_before = before.keys().filter(|name| !after.contains_key(*name));
@@ -149,8 +149,8 @@ fn changes(before: &Row, after: &Row) -> Map<String, Value> {
         .collect()
 }
 
-/// Applies a change to the snapshot before it, both as JSON, as a reader of the changes
-/// would. What it does not understand it leaves alone.
+/// Applies a change to the snapshot before it, both as JSON, like a reader of the changes. An
+/// unknown change has no effect.
 pub fn replay(snapshot: &mut Value, change: &Value) {
     let kind = change["kind"].as_str().unwrap_or_default();
     match kind {

@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 /// A place in the changes of one engine: `EPOCH-SEQUENCE`.
 ///
-/// The epoch names one run of one engine, so that a place of another run is known as such.
+/// The epoch identifies one run of one engine, so that a place of another run is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// The run.
     pub epoch: u64,
-    /// The number of the change; 0 is before the first one.
+    /// The number of the change; 0 is before the first change.
     pub sequence: u64,
 }
 
-/// A text is no cursor.
+/// The text is no cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read `{0}` as a cursor: expected `EPOCH-SEQUENCE`")]
 pub struct CursorError(String);

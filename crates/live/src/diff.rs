@@ -1,4 +1,4 @@
-//! What differs between two looks. Pure.
+//! The difference between two looks. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use whosup_core::adapter::claim::SessionKey;
 use crate::change::{Change, Why};
 use crate::rows::{Gone, Row, Rows};
 
-/// What is in a session and is no change of it.
+/// Fields of a session that do not count as changes.
 const NOT_COMPARED: [&str; 1] = ["evidence"];
 
-/// Tells whether a field counts as a change.
+/// Whether a field counts as a change.
 pub(crate) fn is_compared(field: &str) -> bool {
     !NOT_COMPARED.contains(&field)
 }
 
-/// The changes that make `after` out of `before`. `gone` has what is known of sessions
-/// that are no longer shown; without it, such a session is as it was.
+/// The changes from `before` to `after`. `gone` has the current state of sessions that are no
+/// longer shown; without it, the last shown state is used.
 #[must_use]
 pub fn diff(before: &Rows, after: &Rows, gone: &BTreeMap<SessionKey, Gone>) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -73,11 +73,11 @@ fn is_same(before: &Arc<Row>, after: &Arc<Row>) -> bool {
     if Arc::ptr_eq(before, after) {
         return true;
     }
-    // Maps of JSON are in the order of their names.
+    // JSON maps are sorted by name.
     compared(before).eq(compared(after))
 }
 
-/// The fields that count, absent ones left out.
+/// The fields that count, without absent fields.
 fn compared(row: &Row) -> impl Iterator<Item = (&String, &Value)> {
     let fields = row.session.iter();
     fields.filter(|(name, value)| is_compared(name) && !value.is_null())

@@ -1,5 +1,4 @@
-//! Which of the sessions one subscriber is shown: the filters of `list`, within what it
-//! shows by default.
+//! The sessions that a subscriber is shown: the filters of `list`, within the default view.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use serde_json::Value;
 use crate::change::{Change, Why};
 use crate::rows::{Row, Rows};
 
-/// Which sessions are shown. Each set means all if it is empty.
+/// The sessions to show. An empty set means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Filter {
     /// Of these agents.
@@ -26,7 +25,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Tells whether a session is shown.
+    /// Whether a session is shown.
     #[must_use]
     pub fn shows(&self, row: &Row) -> bool {
         let has = |wanted: &BTreeSet<String>, field| {
@@ -40,7 +39,7 @@ impl Filter {
             && !(self.is_without_sub_agents && is_sub_agent())
     }
 
-    /// What is shown of a look.
+    /// The part of a look that is shown.
     #[must_use]
     pub fn of_rows(&self, rows: &Rows) -> Rows {
         let sessions = rows.sessions.iter();
@@ -55,7 +54,7 @@ impl Filter {
         }
     }
 
-    /// What a change is to who is shown only this; `None` if it is nothing.
+    /// The change as seen through this filter; `None` if nothing changes there.
     #[must_use]
     pub fn of_change(&self, change: &Change) -> Option<Change> {
         match change {

@@ -1,4 +1,4 @@
-//! The changes so far, as many as are kept, and what they have led to.
+//! The changes so far, as many as are kept, and the current view.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,21 +9,21 @@ use crate::change::Change;
 use crate::cursor::Cursor;
 use crate::rows::Rows;
 
-/// How many changes are kept for who reconnects or reads slowly.
+/// How many changes are kept for readers that reconnect or are slow.
 const CHANGES_MAX: usize = 2_048;
 
-/// One change in its place.
+/// One change with its number.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) cursor: Cursor,
     /// When the look was taken, in milliseconds since 1970.
     pub(crate) as_of_ms: i64,
     pub(crate) change: Change,
-    /// Its JSON, once somebody who is shown everything has asked for it.
+    /// Its JSON, made on the first request by a subscriber without a filter.
     pub(crate) line: OnceLock<String>,
 }
 
-/// What the engine and its subscribers share.
+/// The state that the engine and its subscribers share.
 pub(crate) struct Shared {
     history: Mutex<History>,
     has_changed: Condvar,
@@ -41,11 +41,11 @@ pub(crate) struct History {
     /// The number of the last change.
     last: u64,
     kept: VecDeque<Arc<Entry>>,
-    /// What is shown now.
+    /// The current view.
     pub(crate) rows: Arc<Rows>,
-    /// Looks that were finished.
+    /// How many looks were finished.
     pub(crate) looks: u64,
-    /// There are no more changes, for this reason.
+    /// The changes have ended, for this reason.
     pub(crate) over: Option<String>,
 }
 
@@ -67,11 +67,11 @@ impl Shared {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
-        // What is kept is replaced as a whole, so that it is whole after a panic too.
+        // The state is replaced as a whole, so that it is consistent even after a panic.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something was published, or `timeout` is over.
+    /// Waits until something is published, or until `timeout`.
     pub(crate) fn wait<'a>(
         &'a self,
         history: MutexGuard<'a, History>,
@@ -90,26 +90,26 @@ impl Shared {
         calls.unwrap_or_else(PoisonError::into_inner).push(call);
     }
 
-    /// Publishes what a look has shown.
+    /// Publishes the result of a look.
     pub(crate) fn publish(&self, rows: Arc<Rows>, changes: Vec<Change>) {
         let is_change = !changes.is_empty();
         self.lock().add(rows, changes);
         self.wake(is_change);
     }
 
-    /// Says that a look has been finished that showed nothing new.
+    /// Counts a finished look that showed nothing new.
     pub(crate) fn finish_look(&self) {
         self.lock().looks += 1;
         self.wake(false);
     }
 
-    /// Says that there are no more changes.
+    /// Ends the changes.
     pub(crate) fn end(&self, why: String) {
         self.lock().over.get_or_insert(why);
         self.wake(true);
     }
 
-    /// Wakes whoever waits, though nothing was published.
+    /// Wakes all waiting subscribers, though nothing was published.
     pub(crate) fn wake_all(&self) {
         self.has_changed.notify_all();
     }
@@ -126,7 +126,7 @@ impl Shared {
 }
 
 impl History {
-    /// The place behind the last change.
+    /// The cursor behind the last change.
     pub(crate) const fn cursor(&self) -> Cursor {
         Cursor {
             epoch: self.epoch,
@@ -134,15 +134,14 @@ impl History {
         }
     }
 
-    /// The number of the last change that whoever is at `cursor` knows; `None` if what
-    /// came after it is not kept.
+    /// The number of the last change that a subscriber at `cursor` knows; `None` if a later
+    /// change is no longer kept.
     pub(crate) fn place_of(&self, cursor: Cursor) -> Option<u64> {
         let is_known = cursor.epoch == self.epoch && cursor.sequence <= self.last;
         (is_known && cursor.sequence >= self.forgotten()).then_some(cursor.sequence)
     }
 
-    /// The change behind a place: `Err` if it is no longer kept, `Ok(None)` if it has not
-    /// happened yet.
+    /// The change behind a place: `Err` if it is no longer kept, `Ok(None)` if there is none yet.
     pub(crate) fn after(&self, place: u64) -> Result<Option<Arc<Entry>>, Forgotten> {
         let at = place.checked_sub(self.forgotten()).ok_or(Forgotten)?;
         let at = usize::try_from(at).map_err(|_| Forgotten)?;

@@ -1,9 +1,9 @@
 //! Watches the sessions of one machine: what `whosup list` shows, and each change of it.
 //!
-//! **Events decide when, a scan decides what.** An [`Engine`] waits for processes to exit,
-//! for files to change and for agents to be launched. When something happened it looks at
-//! the machine as `whosup list` does, compares, and hands out the difference. It judges
-//! nothing itself and keeps no truth of its own. While nothing happens, it does nothing.
+//! **Events decide when, a scan decides what.** An [`Engine`] waits for processes to exit, for
+//! files to change and for agents to be launched. On an event it scans the machine like `whosup
+//! list`, compares, and publishes the difference. It judges nothing itself and keeps no state of
+//! its own about sessions. While nothing happens, it does nothing.
 //!
 //! ```text
 //!  events ──► engine ──► look ──► steady ──► diff ──► history ──► subscriptions

@@ -1,13 +1,13 @@
-//! How often it may look. Time is an argument.
+//! Limits how often the engine looks. Time is an argument.
 
 use std::time::{Duration, Instant};
 
-/// The shortest time between the beginnings of two looks.
+/// The shortest time between the starts of two looks.
 const LOOKS_APART_MIN: Duration = Duration::from_millis(50);
-/// It uses one part in so many of a core at most.
+/// It uses at most this fraction of a core.
 const PART_OF_CORE: u32 = 10;
-/// How much processor time may be saved up while nothing happens, so that a burst is
-/// looked at without delay.
+/// How much processor time may be saved up while nothing happens, so that a burst is followed
+/// without delay.
 const SAVED_MAX: Duration = Duration::from_millis(250);
 
 /// Decides when the next look may be taken.
@@ -31,7 +31,7 @@ impl Pace {
         }
     }
 
-    /// Notes that a look began at `began`, and what it has cost of a core.
+    /// Records the start of a look, and the processor time that it took.
     pub(crate) fn looked(&mut self, began: Instant, now: Instant, cost: Duration) {
         self.count(now);
         self.last = Some(began);

@@ -1,4 +1,4 @@
-//! What bindings hand to other languages: replies in JSON, `{"answer": …}` or `{"error": …}`.
+//! Replies to bindings in other languages, in JSON: `{"answer": …}` or `{"error": …}`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use whosup_core::views::wire::WireError;
 
 use crate::{Engine, Received, Subscription, Waiting, WatchError};
 
-/// What a binding watches: all changes, or one wait.
+/// The subject of a binding: all changes, or one wait.
 #[derive(Debug)]
 pub enum Watched {
     /// Every change, and the engine that publishes it.
@@ -17,7 +17,7 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// The engine, which lives as long as this.
+    /// The engine.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         match self {

@@ -1,4 +1,4 @@
-//! What one look shows, as views have it.
+//! The result of one look, in the form of views.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub struct Rows {
     pub frame: Arc<Map<String, Value>>,
     /// The sessions.
     pub sessions: BTreeMap<SessionKey, Arc<Row>>,
-    /// The agents' processes that no session is known of.
+    /// Agent processes without a known session.
     pub unattributed: Arc<Vec<Value>>,
     /// What could not be read.
     pub problems: Arc<Vec<Value>>,
@@ -31,16 +31,16 @@ pub struct Rows {
 pub struct Row {
     /// The session in its wire form.
     pub session: Map<String, Value>,
-    /// The directory that it works in, links followed.
+    /// Its directory, links followed.
     pub directory: Option<PathBuf>,
 }
 
 /// A session that is no longer shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gone {
-    /// Why it is not.
+    /// Why it is no longer shown.
     pub why: Why,
-    /// What is known of it now.
+    /// Its current state.
     pub row: Arc<Row>,
 }
 
@@ -67,7 +67,7 @@ impl Rows {
 }
 
 impl Row {
-    /// A field that is a text.
+    /// A text field.
     #[must_use]
     pub fn text(&self, field: &str) -> Option<&str> {
         self.session.get(field)?.as_str()

@@ -1,4 +1,4 @@
-//! Takes out of a look what differs from the one before though nothing has changed.
+//! Removes differences between two looks that are no changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,18 +11,16 @@ use crate::rows::{Row, Rows};
 
 /// Fields that may change with each record of a transcript.
 const SLOW: [&str; 4] = ["last_activity_at", "context", "turn", "usage"];
-/// How often they are published.
+/// How often those fields are published.
 const SLOW_APART: Duration = Duration::from_secs(1);
-/// By how much a date differs that is computed anew from a clock and a stamp, in
-/// milliseconds.
+/// How much a date may differ that is computed from a clock and a stamp, in milliseconds.
 const JITTER_MS: i64 = 20;
-/// Dates that may be computed so.
+/// Dates that may be computed.
 const DATES: [&str; 2] = ["started_at", "phase_since"];
 /// Processes in a session.
 const PROCESSES: [&str; 2] = ["owner", "client"];
 
-/// Takes out of `after` what is no change since `before`: the dates of processes that are
-/// still the same.
+/// Removes from `after` what is no change since `before`: the dates of unchanged processes.
 pub(crate) fn steady(before: &Rows, after: &mut Rows) {
     for (key, row) in &mut after.sessions {
         let Some(known) = before.sessions.get(key) else {
@@ -80,14 +78,14 @@ fn keep_date(old: &Value, new: &mut Value) {
     }
 }
 
-/// Publishes fields that may change very often once a second.
+/// Publishes frequently changing fields once a second.
 #[derive(Debug, Default)]
 pub(crate) struct Slow {
     published: HashMap<SessionKey, Instant>,
 }
 
 impl Slow {
-    /// What of `latest` is published now, and when the rest will be.
+    /// The part of `latest` to publish now, and when the rest is due.
     pub(crate) fn hold(
         &mut self,
         before: &Rows,

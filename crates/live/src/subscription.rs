@@ -14,17 +14,17 @@ use crate::filter::Filter;
 use crate::history::{Entry, History, Shared};
 use crate::rows::Rows;
 
-/// How long the iterator waits at once; nothing happens when that is over.
+/// How long one step of the iterator waits; the end of a step has no effect.
 const WAIT_STEP: Duration = Duration::from_secs(3_600);
 
 /// One reader of the changes: first a snapshot, then each change once, in order.
 ///
-/// A reader that is too slow for what is kept gets a snapshot again, and holds up nobody.
+/// A reader that falls behind what is kept gets a snapshot again, and delays no other.
 pub struct Subscription {
     shared: Arc<Shared>,
     filter: Filter,
     is_shown_everything: bool,
-    /// The number of the last change that it knows; `None` if it wants a snapshot.
+    /// The number of the last change that was read; `None` if a snapshot is due.
     place: Option<u64>,
     is_closed: Arc<AtomicBool>,
 }
@@ -36,36 +36,36 @@ pub struct Closer {
     is_closed: Arc<AtomicBool>,
 }
 
-/// What a reader gets.
+/// The result of a wait.
 #[derive(Debug, Clone)]
 pub enum Received {
     /// Something to read.
     Message(Message),
     /// Nothing happened in time.
     Nothing,
-    /// There is nothing more to come, for this reason.
+    /// The changes have ended, for this reason.
     Over(String),
 }
 
 /// A snapshot, or a change.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// All that is shown.
+    /// The whole view.
     Snapshot {
-        /// Its place.
+        /// Its cursor.
         cursor: Cursor,
-        /// What is shown.
+        /// The view.
         rows: Arc<Rows>,
     },
     /// A change of it.
     Change(Place),
 }
 
-/// A change in its place.
+/// A change with its number.
 #[derive(Debug, Clone)]
 pub struct Place {
     entry: Arc<Entry>,
-    /// What it is to who is not shown everything, where that is something else.
+    /// The change as seen through the filter, if it differs.
     own: Option<Change>,
 }
 
@@ -82,7 +82,7 @@ impl Subscription {
         }
     }
 
-    /// What ends it from another thread.
+    /// A handle that ends it from another thread.
     #[must_use]
     pub fn closer(&self) -> Closer {
         Closer {
@@ -91,7 +91,7 @@ impl Subscription {
         }
     }
 
-    /// Waits for something to read, at most so long.
+    /// Waits for something to read, up to `timeout`.
     pub fn next(&mut self, timeout: Duration) -> Received {
         let until = Instant::now().checked_add(timeout);
         let shared = Arc::clone(&self.shared);
@@ -144,7 +144,7 @@ impl Subscription {
     }
 }
 
-/// Waits for each message, until there is nothing more to come.
+/// Waits for each message, until the changes end.
 impl Iterator for Subscription {
     type Item = Message;
 
@@ -160,9 +160,9 @@ impl Iterator for Subscription {
 }
 
 impl Closer {
-    /// Ends it: whoever waits for something to read hears at once that it is over.
+    /// Ends it: a call that waits for something to read returns at once.
     pub fn close(&self) {
-        // Whoever is about to wait has the lock.
+        // A reader that is about to wait holds the lock.
         let history = self.shared.lock();
         self.is_closed.store(true, Ordering::Relaxed);
         drop(history);
@@ -205,7 +205,7 @@ impl Message {
         }
     }
 
-    /// The place behind it.
+    /// The cursor behind it.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         match self {
@@ -214,7 +214,7 @@ impl Message {
         }
     }
 
-    /// What it is, in a word.
+    /// The kind of message.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -223,7 +223,7 @@ impl Message {
         }
     }
 
-    /// When the look was taken that showed it, in milliseconds since 1970.
+    /// When the look that showed it was taken, in milliseconds since 1970.
     #[must_use]
     pub fn as_of_ms(&self) -> i64 {
         match self {
@@ -254,7 +254,7 @@ impl Message {
     }
 }
 
-/// One line of JSON, whatever is in the texts.
+/// One line of JSON: control characters are escaped.
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,9 +1,9 @@
-//! What is waited for, and whether it has come or can't come any more.
+//! The target of a wait, and whether it is reached or can't be reached any more.
 
 use serde_json::{Map, Value};
 use whosup_core::adapter::phase::Phase;
 
-/// What is waited for.
+/// The target of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// The conversation is in this phase.
@@ -12,20 +12,20 @@ pub enum Until {
     Exited,
 }
 
-/// What came of it.
+/// The state of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It has come.
+    /// The target is reached.
     Reached,
-    /// The session has exited before.
+    /// The session exited before the target.
     Exited,
-    /// It is not known, and nothing that runs can change that.
+    /// The session is unknown, and no running process can change that.
     Unknown,
-    /// It may come.
+    /// The target may still be reached.
     NotYet,
 }
 
-/// Reasons of an unknown that a process which runs may change.
+/// Reasons of an unknown that a running process may change.
 const MAY_CHANGE: [&str; 6] = [
     "may-be-served-by",
     "held-by-other",
@@ -38,14 +38,14 @@ const MAY_CHANGE: [&str; 6] = [
 const EXITED: &str = "exited";
 
 impl Until {
-    /// The words.
+    /// The names.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
         let phases = Phase::ALL.iter().map(|phase| phase.name());
         phases.chain([EXITED]).collect()
     }
 
-    /// Finds it by such a word.
+    /// Finds a target by name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if name == EXITED {
@@ -54,7 +54,7 @@ impl Until {
         Phase::from_name(name).map(Self::Phase)
     }
 
-    /// The word.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Until {
         }
     }
 
-    /// Judges a session in its wire form, beside the processes without one.
+    /// Judges a session in its wire form, with the processes without a session.
     pub(crate) fn judge(self, session: &Map<String, Value>, unattributed: &[Value]) -> Outcome {
         let text = |field: &str| session.get(field).and_then(Value::as_str);
         let has_exited = text("liveness") == Some(EXITED);
@@ -91,7 +91,7 @@ impl Until {
     }
 }
 
-/// Whether a process without a session may serve this one by what is known of it.
+/// Whether a process without a session may serve this session.
 fn may_serve(process: &Value, session: &Map<String, Value>) -> bool {
     let is_same = |field: &str| session.get(field) == Some(&process[field]);
     let candidates = process["candidates"].as_array();
@@ -102,7 +102,7 @@ fn may_serve(process: &Value, session: &Map<String, Value>) -> bool {
     is_same("agent") && (is_same("work_dir") || is_candidate)
 }
 
-/// Whether nothing has happened that `--next` waits for.
+/// Whether nothing that `--next` waits for has happened.
 pub(crate) fn is_same_phase(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let fields = ["liveness", "phase", "phase_since"];
     fields
@@ -148,7 +148,7 @@ mod tests {
             unknown("codex", "may-be-served-by"),
             Outcome::NotYet,
         );
-        // A process of its agent runs, and may be its.
+        // A process of its agent runs, and may serve it.
         check("idle", unknown("pi", "owner-not-found"), Outcome::NotYet);
     }
 }

@@ -1,4 +1,4 @@
-//! Waits until sessions have come to where somebody wants them.
+//! Waits until sessions reach a given state.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,57 +22,57 @@ use crate::subscription::{Message, Received, Subscription};
 use crate::until::{Outcome, Until, is_same_phase};
 use crate::world::World;
 
-/// What is waited for, and of whom.
+/// A wait: sessions and target.
 #[derive(Debug, Clone)]
 pub struct Wait {
-    /// Of whom.
+    /// The sessions.
     pub whom: Whom,
-    /// What.
+    /// The target.
     pub until: Until,
-    /// What is so already does not count.
+    /// Sessions that are at the target already do not count.
     pub is_next: bool,
-    /// Which sessions [`Whom::Any`] and [`Whom::Every`] mean.
+    /// The filter of [`Whom::Any`] and [`Whom::Every`].
     pub filter: Filter,
 }
 
-/// Whom it waits for.
+/// The sessions to wait for.
 #[derive(Debug, Clone)]
 pub enum Whom {
     /// This session.
     One(IdQuery),
     /// Any session.
     Any,
-    /// Every session that is there at the beginning.
+    /// Every session that exists at the start.
     Every,
 }
 
 /// A session in its wire form.
 pub type SessionFields = Map<String, Value>;
 
-/// What came of it.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waited {
-    /// These have come to it.
+    /// These sessions have reached the target.
     Reached(Vec<SessionFields>),
-    /// This one has exited before.
+    /// This session exited before.
     Exited(SessionFields),
-    /// What became of this one is not known, and nothing that runs can change that.
+    /// This session is unknown, and no running process can change that.
     Unknown(SessionFields),
-    /// No session is there to wait for.
-    Nobody,
+    /// There is no session to wait for.
+    NoSession,
 }
 
-/// Why nothing can be watched or waited for.
+/// Why a watch or wait failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
     /// The configuration can't be used.
     #[error(transparent)]
     Config(ConfigError),
-    /// The session, the agents or the directory that are asked for can't be found.
+    /// The session, the agents or the directory can't be found.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The system can't be asked for events.
+    /// The system provides no events.
     #[error(transparent)]
     Engine(EngineError),
     /// The engine has ended.
@@ -111,7 +111,7 @@ impl From<&WatchError> for WireError {
 }
 
 impl Filter {
-    /// Sessions of the agents of these names, in a directory or below.
+    /// Sessions of these agents, in a directory or below.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Filter {
 ///
 /// # Errors
 ///
-/// [`FilterError`] if it is not there.
+/// [`FilterError`] if it does not exist.
 pub fn real_directory(path: &Path) -> Result<std::path::PathBuf, FilterError> {
     let reason = match path.canonicalize() {
         Ok(real) if real.is_dir() => return Ok(real),
@@ -149,7 +149,7 @@ pub fn real_directory(path: &Path) -> Result<std::path::PathBuf, FilterError> {
     })
 }
 
-/// A wait that has begun.
+/// A running wait.
 #[derive(Debug)]
 pub struct Waiting {
     wait: Wait,
@@ -157,7 +157,7 @@ pub struct Waiting {
     changes: Subscription,
     engine: Engine,
     known: Known,
-    /// Who is meant; `None` until the first message has come.
+    /// The sessions to wait for; `None` until the first message.
     meant: Option<Meant>,
 }
 
@@ -168,18 +168,18 @@ enum Meant {
     Every(Vec<SessionKey>),
 }
 
-/// What is known of the sessions.
+/// The known sessions.
 #[derive(Debug, Default)]
 struct Known {
-    /// The sessions that were heard of, as they are now.
+    /// The current sessions.
     sessions: BTreeMap<SessionKey, SessionFields>,
-    /// As they were at the beginning, where that does not count.
+    /// The sessions at the start, if these do not count.
     first: BTreeMap<SessionKey, SessionFields>,
     unattributed: Vec<Value>,
 }
 
 impl Waiting {
-    /// Begins it.
+    /// Starts a wait.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Waiting {
             Whom::Any | Whom::Every => None,
         };
         let engine = Engine::start(world.clone())?;
-        // Whoever waits for one phase has to hear of the others too.
+        // To wait for one phase, changes to all others are needed too.
         let filter = Filter {
             phases: [].into(),
             liveness: [].into(),
@@ -207,18 +207,17 @@ impl Waiting {
         })
     }
 
-    /// The engine, for who waits for other things too.
+    /// The engine, for a caller that waits for other events too.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Hears everything that has happened, or waits for something to happen, at most so long.
-    /// `None` if what is waited for has not come.
+    /// Reads all messages, or waits for one, up to `timeout`. `None` if the target is not reached.
     ///
     /// # Errors
     ///
-    /// [`WatchError`] if there is nothing more to wait for.
+    /// [`WatchError`] if the wait can't end any more.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Waited>, WatchError> {
         let mut timeout = timeout;
         loop {
@@ -240,7 +239,7 @@ impl Waiting {
         if let Whom::One(id) = &self.wait.whom
             && !is_in(message, self.meant.as_ref())
         {
-            // It may have exited since it was found, and is not watched then.
+            // It may have exited since it was found, and is not in the view then.
             self.known.find(self.world.as_mut(), id)?;
         }
         let known = &mut self.known;
@@ -253,7 +252,7 @@ impl Waiting {
     }
 }
 
-/// Whether a message shows the session, or says nothing of those that it does not show.
+/// False for a snapshot without the session that is waited for.
 fn is_in(message: &Message, meant: Option<&Meant>) -> bool {
     match (message, meant) {
         (Message::Snapshot { rows, .. }, Some(Meant::One(key))) => rows.sessions.contains_key(key),
@@ -297,7 +296,7 @@ impl Known {
         self.unattributed.clone_from(&rows.unattributed);
     }
 
-    /// Who is meant, by what there is at the beginning.
+    /// The sessions to wait for, by those that exist at the start.
     fn begin(&self, wait: &Wait) -> Meant {
         if matches!(wait.whom, Whom::Any) {
             return Meant::Any;
@@ -315,11 +314,11 @@ impl Known {
         Meant::Every(wanted.map(|(key, _)| key.clone()).collect())
     }
 
-    /// What came of it, if it is over.
+    /// The result, if the wait is over.
     fn judge(&self, wait: &Wait, meant: &Meant) -> Option<Waited> {
         let keys: Vec<&SessionKey> = match meant {
             Meant::One(key) => vec![key],
-            Meant::Every(keys) if keys.is_empty() => return Some(Waited::Nobody),
+            Meant::Every(keys) if keys.is_empty() => return Some(Waited::NoSession),
             Meant::Every(keys) => keys.iter().collect(),
             Meant::Any => self.sessions.keys().collect(),
         };
@@ -353,7 +352,7 @@ impl Known {
         let outcome = wait.until.judge(session, &self.unattributed);
         let is_first = || match self.first.get(key) {
             Some(first) => is_same_phase(first, session),
-            // Everything is as at the beginning, or this one has come since.
+            // All is as at the start, or the session is new.
             None => self.first.is_empty(),
         };
         if outcome == Outcome::Reached && wait.is_next && is_first() {
@@ -364,14 +363,14 @@ impl Known {
 }
 
 impl Waited {
-    /// What came of it, in a word, with the sessions that it came of.
+    /// The name of the result, with its sessions.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let (outcome, sessions) = match self {
             Self::Reached(sessions) => ("reached", json!(sessions)),
             Self::Exited(session) => ("exited", json!([session])),
             Self::Unknown(session) => ("unknown", json!([session])),
-            Self::Nobody => ("none", json!([])),
+            Self::NoSession => ("none", json!([])),
         };
         json!({ "outcome": outcome, "sessions": sessions })
     }

@@ -1,18 +1,18 @@
-//! What the engine looks at.
+//! The machine that the engine looks at.
 
 use std::path::PathBuf;
 
 use whosup_core::machine::Machine;
 use whosup_core::sources::config::{Config, ConfigError, ConfigFile};
 
-/// Gives the engine the machine, anew for each look.
+/// Provides the machine for each look.
 pub trait World: Send {
-    /// The machine as it is now, and the configuration.
+    /// A new look at the machine, and the configuration.
     ///
     /// # Errors
     ///
-    /// [`WorldError`] if the configuration can't be used; after the first look, the one
-    /// before stands.
+    /// [`WorldError`] if the configuration can't be used; after the first look, the last
+    /// configuration stays in use.
     fn now(&mut self) -> (Machine, Result<Config, WorldError>);
 }
 
@@ -24,7 +24,7 @@ pub struct WorldError(#[from] pub ConfigError);
 /// This computer, with the user's configuration or another file.
 #[derive(Debug, Clone, Default)]
 pub struct ThisMachine {
-    /// The file, if not the usual one.
+    /// The file, if not the default.
     pub config_file: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
-//! Over the fixtures: whatever a look reads lies under what it says is worth watching, and a
-//! look wakes nobody who watches that.
+//! Over the fixtures: all that a look reads lies under the paths that it names as worth
+//! watching, and a look does not wake a watcher of those paths.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -53,7 +53,7 @@ fn look(machine: &Machine) -> Watch {
     form.watch
 }
 
-/// Every directory of a tree, watched for files that are opened in it.
+/// Watches every directory of a tree for files that are opened.
 struct Opened {
     inotify: OwnedFd,
     directories: BTreeMap<i32, PathBuf>,
@@ -69,7 +69,7 @@ impl Opened {
         let mut waiting = vec![root.to_owned()];
         while let Some(directory) = waiting.pop() {
             let flags = WatchFlags::OPEN | WatchFlags::ONLYDIR;
-            // Some fixtures have directories that can't be looked into.
+            // Some fixtures have directories that can't be read.
             let Ok(wd) = inotify::add_watch(&opened.inotify, &directory, flags) else {
                 continue;
             };
@@ -159,7 +159,7 @@ fn every_file_that_a_look_reads_lies_under_a_path_that_is_watched() {
 }
 
 #[test]
-fn a_look_wakes_nobody_who_watches_what_it_reads() {
+fn a_look_does_not_wake_a_watcher_of_what_it_reads() {
     let mut woken = Vec::new();
     for case in fixtures() {
         let world = World::of_fixture(&case);
@@ -173,7 +173,7 @@ fn a_look_wakes_nobody_who_watches_what_it_reads() {
         if signals.wait(Duration::ZERO).unwrap().is_anything {
             woken.push(case.display().to_string());
         }
-        // It would have been woken by something else.
+        // Another event would have woken it.
         let some = watch.paths.iter().find(|watched| watched.path.is_dir());
         if let Some(directory) = some {
             std::fs::write(directory.path.join("new"), "").ok();

@@ -1,18 +1,18 @@
-// What can be done with one session: commands to copy, and what the server allows to do here.
+// The actions on a session: commands to copy, and actions that the server allows.
 
 import { path, post } from "./connection.js";
 import { announce, copyButton, element, setChildren } from "./dom.js";
 import { stateOf } from "./model.js";
 import { shellLine } from "./words.js";
 
-/// What the server lets this page do.
+/// The actions that the server allows on this page.
 let allowed = [];
 
 export function allow(actions) {
   allowed = (actions ?? "").split(", ");
 }
 
-/// The buttons. They are made once: a text that is being written stays while its session changes.
+/// The buttons. They are made once, so that an unfinished text stays when the session changes.
 export function acts() {
   const root = element("div", { class: "actions" });
   const answer = element("p", { class: "answer", hidden: true });
@@ -99,7 +99,7 @@ function sender(act) {
   return form;
 }
 
-/// Ends the process of a session, once that was confirmed.
+/// Ends the process of a session, after a confirmation.
 function stopper(act) {
   const place = element("span", { class: "stop" });
   const first = element("button", { type: "button", class: "act", onclick: () => ask(true) }, "Stop…");

@@ -1,13 +1,13 @@
-// Talks with the server: one stream of changes, and single requests.
+// The connection to the server: one stream of changes, and single requests.
 
 const TOKEN = "whosup-token";
 const RETRY_MS = 2000;
 const RETRY_MAX_MS = 30000;
-/// A comment comes every 15 s: without anything for so long, the connection is gone.
+/// The server sends a comment every 15 s: without any data for this long, the connection is lost.
 const SILENCE_MAX_MS = 40000;
 
-/// The token of this tab. It comes in the address, which is cleared at once, so that it is in
-/// no history and no bookmark.
+/// The token of this tab. It comes in the address, which is cleared at once, so that the token is
+/// in no history and no bookmark.
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given) {
@@ -25,7 +25,7 @@ function headers(more = {}) {
   return { Authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}`, ...more };
 }
 
-/// The path of a session, and of what is asked of it.
+/// The path of a session and of its parts.
 export function path(session, rest = "") {
   const name = [session.agent, session.session_id].map(encodeURIComponent).join("/");
   const home = session.home ? `home=${encodeURIComponent(session.home)}` : "";
@@ -34,7 +34,7 @@ export function path(session, rest = "") {
   return `api/v1/sessions/${name}${route}${asked ? `?${asked}` : ""}`;
 }
 
-/// Asks for a document.
+/// Requests a document.
 export async function ask(path, options = {}) {
   const answer = await fetch(path, { cache: "no-store", ...options, headers: headers(options.headers) });
   const document = await answer.json().catch(() => null);
@@ -47,8 +47,8 @@ export function post(path, body = {}) {
 }
 
 /// Reads the stream for ever. `heard` gets each change, `said` the state of the connection:
-/// `connecting`, `open` (with what may be done here), `lost`, `refused`. A tab that nobody sees reads on: its title counts
-/// who waits.
+/// `connecting`, `open` (with what may be done here), `lost`, `refused`. A hidden tab reads on:
+/// its title shows how many sessions wait.
 export async function listen(heard, said) {
   let last = null;
   let wait = RETRY_MS;
@@ -69,8 +69,8 @@ export async function listen(heard, said) {
         return;
       }
       if (!answer.ok) {
-        const told = await answer.json().catch(() => null);
-        why = told?.error?.message ?? `The server answered ${answer.status}.`;
+        const reply = await answer.json().catch(() => null);
+        why = reply?.error?.message ?? `The server answered ${answer.status}.`;
         throw new Error(why);
       }
       said("open", "", answer.headers.get("whosup-actions"));
@@ -95,7 +95,7 @@ export async function listen(heard, said) {
   }
 }
 
-/// The events of a body.
+/// The events of a response body.
 async function* events(body, alive) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";

@@ -1,4 +1,4 @@
-// Evidence, facts, last messages and actions of one session, asked for when they are shown.
+// Evidence, facts, last messages and actions of one session, requested when they are shown.
 
 import { acts } from "./acts.js";
 import { ask, path } from "./connection.js";
@@ -25,7 +25,7 @@ export function details(session) {
   const update = (now) => {
     showFacts(facts, now);
     actions.update(now);
-    // The verdict or the phase is another one: so are the evidence and the messages.
+    // With another verdict or phase, evidence and messages are outdated.
     const state = [now.liveness, now.reason, now.phase, now.last_activity_at].join();
     if (state === shown) return;
     shown = state;

@@ -1,5 +1,5 @@
-// Makes and updates elements. Text is only ever set as text: nothing that an agent wrote is
-// parsed as HTML, and no address is made of it.
+// Makes and updates elements. Text is only set as text: nothing from an agent is parsed as HTML or
+// used as an address.
 
 /// Makes an element. `fields` are its properties, attributes with `aria-`, `data-` or `role`,
 /// and listeners with `on`.
@@ -18,7 +18,7 @@ export function element(name, fields = {}, ...children) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/// Makes an element of a drawing.
+/// Makes an SVG element.
 export function drawn(name, fields = {}, ...children) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(fields)) made.setAttribute(key, String(value));
@@ -26,7 +26,7 @@ export function drawn(name, fields = {}, ...children) {
   return made;
 }
 
-/// Sets a text, and touches nothing if it is there already: a selection stays.
+/// Sets a text only if it differs, so that a selection stays.
 export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
@@ -36,7 +36,7 @@ export function setAttribute(target, name, value) {
   else if (target.getAttribute(name) !== value) target.setAttribute(name, value);
 }
 
-/// Puts children in order. What is there stays in the document, so that focus, selection and
+/// Puts children in order. Existing elements stay in the document, so that focus, selection and
 /// scroll position stay too.
 export function setChildren(parent, children) {
   const wanted = new Set(children);
@@ -48,7 +48,7 @@ export function setChildren(parent, children) {
   }
 }
 
-/// A button that copies a text and says so.
+/// A button that copies a text and confirms it.
 export function copyButton(label, text, fields = {}) {
   const button = element("button", { type: "button", class: "copy", ...fields }, label);
   button.addEventListener("click", async (event) => {
@@ -74,7 +74,7 @@ async function copy(text, button, label) {
   }, 1500);
 }
 
-/// For pages that may not use the clipboard (no TLS, not this machine).
+/// For pages without access to the clipboard (no TLS, not this machine).
 function copyBySelection(text) {
   const area = element("textarea", { class: "hidden", value: text });
   document.body.append(area);
@@ -84,7 +84,7 @@ function copyBySelection(text) {
   return copied;
 }
 
-/// Says something to whoever listens to the page.
+/// Announces a message to screen readers.
 export function announce(text) {
   setText(document.getElementById("announce"), text);
 }

@@ -8,7 +8,7 @@ import { Row } from "./row.js";
 const rows = new Map();
 const sections = new Map();
 
-/// Shows the sessions that fit; returns how many are shown.
+/// Shows the sessions that match; returns how many are shown.
 export function showList(place, { words, agent, group }, now) {
   const all = inOrder(model.sessions.values());
   const shared = sharedDirectories(all);
@@ -91,12 +91,12 @@ function unattributed(processes, now) {
   return made.root;
 }
 
-/// Ages change though nothing happens.
+/// Updates ages, which change without an event.
 export function tick(now) {
   for (const row of rows.values()) if (row.session) row.tick(now);
 }
 
-/// The buttons of the rows that are shown, in order.
+/// The buttons of the visible rows, in order.
 export function names() {
   return [...document.querySelectorAll("#list .name")];
 }

@@ -1,4 +1,4 @@
-// The page: puts its parts together.
+// The page: connects the parts.
 
 import { announce, element, setAttribute, setChildren, setText } from "./dom.js";
 import { listen, setToken, takeToken } from "./connection.js";
@@ -22,7 +22,7 @@ let isDrawing = false;
 function drawSoon() {
   if (isDrawing) return;
   isDrawing = true;
-  // A tab that is not seen gets no frames; its title is wanted all the same.
+  // A hidden tab gets no animation frames, but its title must be up to date.
   if (document.hidden) setTimeout(draw, 50);
   else requestAnimationFrame(draw);
 }
@@ -66,7 +66,7 @@ function showSummary() {
   showWaiting(counts.get("waiting") ?? 0);
 }
 
-/// The title and the icon count who waits.
+/// The title and the icon show how many sessions wait.
 function showWaiting(count) {
   const title = [count ? `(${count})` : "", "whosup", model.host].filter(Boolean).join(" ");
   if (document.title !== title) document.title = title;
@@ -142,7 +142,7 @@ function showConnection(now) {
   };
   const place = at("connection");
   setAttribute(place, "data-state", connection.state);
-  // Said once, and not each second.
+  // Announced once, not every second.
   setAttribute(place, "aria-live", connection.state === "lost" ? "off" : "polite");
   setText(place, words[connection.state]);
   place.title = connection.why;
@@ -176,7 +176,7 @@ function clearFilters() {
   at("search").focus();
 }
 
-/// What was chosen stays for this tab.
+/// The choices are kept for this tab.
 function keepView() {
   sessionStorage.setItem(VIEW, JSON.stringify({ group: at("group").value, span: at("span").value }));
 }

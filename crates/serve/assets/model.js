@@ -1,5 +1,5 @@
-// What is shown: a snapshot, changed by each change. Without the document, so that it can be
-// read on its own.
+// The state: a snapshot, updated by each change. It does not use the document, so that it can be
+// tested alone.
 
 export const model = {
   host: "",
@@ -8,7 +8,7 @@ export const model = {
   sessions: new Map(),
   unattributed: [],
   problems: [],
-  /// What processes use: the last samples of each session.
+  /// The resources of processes: the last samples of each session.
   resources: new Map(),
 };
 
@@ -18,7 +18,7 @@ export function keyOf(session) {
   return `${session.agent}\u0000${session.session_id}\u0000${session.home ?? ""}`;
 }
 
-/// Applies a change; returns what a listener should hear of it, if anything.
+/// Applies a change; returns a transition for listeners, if there is one.
 export function apply(change) {
   if (change.as_of) model.asOf = Date.parse(change.as_of);
   switch (change.kind) {
@@ -60,7 +60,7 @@ function sample(sessions) {
   const kept = new Map();
   for (const session of sessions) {
     const key = keyOf(session);
-    // What a daemon uses that serves several sessions belongs to none of them.
+    // The resources of a daemon that serves several sessions belong to none of them.
     if (!session.resources.tree) continue;
     const { cpu_percent: cpu, rss_bytes: memory } = session.resources.tree;
     const samples = model.resources.get(key) ?? [];
@@ -96,7 +96,7 @@ export function stateOf(session) {
   return "idle";
 }
 
-/// Since when it is in its state, in milliseconds since 1970.
+/// The start of its state, in milliseconds since 1970.
 export function sinceOf(session) {
   const state = stateOf(session);
   const dates = {
@@ -122,7 +122,7 @@ export function parentOf(session) {
   return keyOf({ ...session, session_id: session.parent_session_id });
 }
 
-/// Live sessions that write one directory beside others.
+/// Live sessions that work in one directory.
 export function sharedDirectories(sessions) {
   const seen = new Map();
   for (const session of sessions) {
@@ -132,7 +132,7 @@ export function sharedDirectories(sessions) {
   return new Set([...seen].filter(([, count]) => count > 1).map(([directory]) => directory));
 }
 
-/// Who waits comes oldest first, all others newest first.
+/// Waiting sessions come oldest first, all others newest first.
 export function inOrder(sessions) {
   const at = (session) => sinceOf(session) ?? 0;
   return [...sessions].sort((one, other) => {

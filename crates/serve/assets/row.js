@@ -1,4 +1,4 @@
-// One session in the list. A row is made once and then changed in place.
+// One session in the list. A row is made once and then updated in place.
 
 import { copyButton, drawn, element, setAttribute, setText } from "./dom.js";
 import { model, nameOf, sinceOf, stateOf } from "./model.js";
@@ -44,7 +44,7 @@ export class Row {
     );
   }
 
-  /// Shows a session as it is now. `shared` are the directories that several live sessions write.
+  /// Shows the current session. `shared` are the directories of several live sessions.
   update(session, { isGroupedByState, shared, children, now }) {
     this.session = session;
     const state = stateOf(session);
@@ -83,7 +83,7 @@ export class Row {
     return state === "working" && count ? `${tokens(count)} tokens this turn` : null;
   }
 
-  /// The age changes by itself.
+  /// Updates the age, which changes without an event.
   tick(now) {
     const since = sinceOf(this.session);
     setText(this.age, age(since, now));
@@ -104,7 +104,7 @@ export class Row {
     setAttribute(this.context, "aria-label", `Context ${Math.round(percent)} percent full`);
   }
 
-  /// Processor time and memory, as long as they are sampled.
+  /// Processor time and memory, while they are sampled.
   showResources() {
     const samples = model.resources.get(this.key) ?? [];
     const last = samples.at(-1);

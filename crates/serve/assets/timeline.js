@@ -1,4 +1,4 @@
-// The last hours, from the event logs of hooks, and what this page has seen since.
+// The last hours, from the event logs of hooks, and from the changes since this page was opened.
 
 import { drawn, element, setChildren, setText } from "./dom.js";
 import { ask } from "./connection.js";
@@ -8,12 +8,12 @@ import { age, clock, directory } from "./words.js";
 const HOUR_MS = 3600000;
 const WIDTH = 1000;
 const TRACKS_MAX = 20;
-/// What is known of less than this part of the time is no track.
+/// Sessions that cover less than this part of the time get no track.
 const PART_MIN = 1 / 300;
 
 let logged = [];
 
-/// Asks for the logs anew.
+/// Requests the logs again.
 export async function loadTimeline(hours) {
   try {
     logged = (await ask(`api/v1/timeline?since=${hours}h`)).sessions;
@@ -57,7 +57,7 @@ function tracksOf(from, now) {
     const since = session.phase_since ? Date.parse(session.phase_since) : null;
     if (session.liveness !== "live" || since === null) continue;
     const track = tracks.get(key) ?? { key, spans: [], name: nameOf(session), title: directory(session.work_dir) };
-    // What is so now is known best from the session itself.
+    // The session itself knows the current state best.
     track.spans = track.spans.filter((span) => span.from < since).map((span) => ({ ...span, until: Math.min(span.until ?? since, since) }));
     track.spans.push({ phase: session.phase, from: since, until: null });
     tracks.set(key, track);
@@ -65,7 +65,7 @@ function tracksOf(from, now) {
   for (const track of tracks.values()) {
     const session = sessions.get(track.key);
     const last = track.spans.at(-1);
-    // Nothing is known of a session that is not live after the last report.
+    // After the last report, nothing is known of a session that is not live.
     if (last && last.until === null && (!session || session.liveness !== "live")) last.until = last.phase === "ended" ? last.from : Math.min(now, session?.last_activity_at ? Math.max(last.from, Date.parse(session.last_activity_at)) : last.from);
     track.spans = track.spans.filter((span) => (span.until ?? now) > from && span.phase !== "ended");
   }

@@ -1,4 +1,4 @@
-// What sessions used today, counted once somebody looks.
+// What sessions used today, counted on first view.
 
 import { ask } from "./connection.js";
 import { element, setChildren, setText } from "./dom.js";
@@ -7,7 +7,7 @@ import { tokens } from "./words.js";
 
 const ROWS_MAX = 20;
 
-/// Counts since midnight, and shows that.
+/// Counts since midnight, and shows the result.
 export async function loadUsage(place, by) {
   const midnight = new Date();
   midnight.setHours(0, 0, 0, 0);
@@ -38,7 +38,7 @@ function line(name, row) {
   return element("tr", {}, label, ...[...counts, cost(row)].map((text) => element("td", {}, text)));
 }
 
-/// What it cost; more than that where a model has no price.
+/// The cost; a lower bound if a model has no price.
 function cost({ cost, tokens_without_price: withoutPrice }) {
   if (!cost) return "no price";
   const amount = new Intl.NumberFormat("en", { style: "currency", currency: cost.currency }).format(cost.amount);

@@ -1,8 +1,8 @@
-// Words for what is shown: times, numbers, commands, reasons.
+// Words for times, numbers, commands and reasons.
 
 const MINUTE = 60, HOUR = 3600, DAY = 86400;
 
-/// How long ago, short.
+/// The age in short form.
 export function age(ms, now = Date.now()) {
   if (ms === null || ms === undefined) return "";
   const seconds = Math.max(0, Math.round((now - ms) / 1000));
@@ -26,7 +26,7 @@ export function bytes(count) {
   return count < 1e9 ? `${Math.round(count / 1048576)} MiB` : `${(count / 1073741824).toFixed(1)} GiB`;
 }
 
-/// A command as it is typed in a shell, from the directory that it needs.
+/// A command for a shell, with the directory that it needs.
 export function shellLine(command) {
   if (!command) return "";
   const variables = Object.entries(command.env ?? {}).map(([name, value]) => `${name}=${quoted(value)}`);
@@ -39,7 +39,7 @@ function quoted(word) {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/// A directory, the home as `~`.
+/// A directory, with `~` for the home.
 export function directory(path) {
   if (!path) return "";
   const home = path.match(/^(\/home\/[^/]+|\/Users\/[^/]+|\/root)(?=\/|$)/)?.[0];
@@ -62,7 +62,7 @@ const REASONS = {
   "bare-pid": "only a PID is known, and no start of the process",
   "probe-failed": "its process could not be looked at",
   hidden: "the system hides its process",
-  "untrusted-claim": "somebody else may have written its file",
+  "untrusted-claim": "another user may have written its file",
   "owner-not-found": "the process that serves it was not found",
   "program-changed": "its process runs another program now",
   "unrecognized-program": "its process runs a program that is not recognized",

@@ -1,8 +1,7 @@
-//! Who gets an answer.
+//! Decides which requests get an answer.
 //!
-//! A web page of another site can make a browser send requests here. It can't set the name
-//! of the host that is asked for (which shows DNS rebinding), hide its own origin, or know
-//! the token.
+//! A web page of another site can make a browser send requests here. It can't set the requested
+//! host name (which shows DNS rebinding), hide its own origin, or know the token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use crate::answer::{Answer, Failure, guarded};
 use crate::routes::is_open;
 use crate::server::Server;
 
-/// How long a request may take that does something, its body included.
+/// How long a request for an action may take, with its body.
 const ACT_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Which names this server is asked for by.
+/// The names of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct Names {
     /// It can only be reached from this machine.
@@ -32,7 +31,7 @@ pub(crate) struct Names {
     pub(crate) host: Option<String>,
 }
 
-/// Checks a request, and passes it on if all is right.
+/// Checks a request, and passes it on if it is allowed.
 pub(crate) async fn check(
     State(server): State<Arc<Server>>,
     request: Request<Body>,
@@ -72,7 +71,7 @@ fn forbidden(message: impl Into<String>) -> Failure {
     Failure::new(StatusCode::FORBIDDEN, "forbidden", message)
 }
 
-/// One header's text; `None` unless it is there exactly once.
+/// The text of a header; `None` unless it is there exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -89,8 +88,8 @@ impl Names {
         Err(forbidden(format!("`{shown}` is no name of this server")))
     }
 
-    /// An address is a name of this server: rebinding needs a name that somebody else has
-    /// the say over.
+    /// An IP address is a name of this server: DNS rebinding needs a name that another party
+    /// controls.
     fn knows(&self, name: &str) -> bool {
         if name.eq_ignore_ascii_case("localhost") {
             return true;
@@ -105,7 +104,7 @@ impl Names {
         }
     }
 
-    /// An origin is sent by browsers alone, and only this server's own page is one.
+    /// Only browsers send an origin, and only this server's own page is allowed.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Failure> {
         if !headers.contains_key(header::ORIGIN) {
             return Ok(());
@@ -128,7 +127,7 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// Browsers say where a request comes from (`Sec-Fetch-Site`), also where no origin is sent.
+/// Browsers report the site of a request (`Sec-Fetch-Site`), even without an origin.
 fn check_site(headers: &HeaderMap) -> Result<(), Failure> {
     match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
         None | Some(b"same-origin" | b"none") => Ok(()),
@@ -156,7 +155,7 @@ fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), Failure> {
     ))
 }
 
-/// A form of another site can send text, and no JSON.
+/// A form of another site can send text, but no JSON.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     let value = only(headers, &header::CONTENT_TYPE).unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default().trim();
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_nobody_else_can_rebind_are_answered() {
+    fn only_names_that_can_not_be_rebound_are_answered() {
         for host in [
             "127.0.0.1:4",
             "127.9.9.9",

@@ -1,4 +1,4 @@
-//! What clients may do, where the user allows it.
+//! The actions of clients, if the user allows them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::routes::Outcome;
 use crate::server::Server;
 use crate::sessions::{Asked, Named, query};
 
-/// Something to do with a session.
+/// An action on a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Mark as ended a session whose state can no longer be determined.
@@ -32,50 +32,50 @@ pub enum Action {
     Stop,
 }
 
-/// All of them, as the dashboard is told of them.
+/// All actions, in the form that the dashboard gets.
 pub(crate) const ACTIONS: &str = "end, dismiss, send, attach, stop";
 
-/// An action that a client asks for.
+/// A request for an action.
 #[derive(Debug)]
 pub struct Act {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// With which session.
+    /// The session.
     pub session: IdQuery,
     /// The body of the request: a JSON object.
     pub more: Value,
 }
 
-/// Why something was not done.
+/// Why an action was not done.
 #[derive(Debug)]
 pub enum Refusal {
     /// The request is wrong.
     BadArgument(String),
     /// There is no such session.
     NoSuchSession(String),
-    /// Several sessions may be meant: these.
+    /// Several sessions match.
     Ambiguous(String, Value),
-    /// The session is live or may be, or something else is in the way.
+    /// The session is live or may be, or another condition prevents it.
     Conflict(String),
-    /// It could not be done.
+    /// The action failed.
     Failed(String),
 }
 
-/// What was done.
+/// The result of an action.
 #[derive(Debug)]
 pub struct Done {
-    /// In words.
+    /// The result in words.
     pub words: String,
-    /// The rest, which needs a terminal: a command for a shell.
+    /// A command for a shell, if the rest needs a terminal.
     pub command: Option<String>,
 }
 
-/// What is asked about usage; as the options of the command of that name.
+/// A request for usage, with the options of the command of that name.
 #[derive(Debug, Default)]
 pub struct UsageAsked {
-    /// What rows are about; empty: days.
+    /// The keys to group by; empty: days.
     pub by: Vec<By>,
-    /// How long ago, or a date; `None`: as the command.
+    /// A span or a date; `None`: the default of the command.
     pub since: Option<String>,
     /// Only sessions of these agents; empty: all.
     pub agents: Vec<AgentId>,
@@ -83,20 +83,20 @@ pub struct UsageAsked {
     pub directory: Option<PathBuf>,
 }
 
-/// Whoever does what clients ask for: the commands of that name.
+/// Does what clients ask for, by running the commands of the same names.
 pub trait Actions: Send + Sync {
-    /// Does it, and says what was done.
+    /// Runs an action.
     ///
     /// # Errors
     ///
     /// [`Refusal`] if it was not done.
     fn act(&self, act: &Act) -> Result<Done, Refusal>;
 
-    /// Sums up what sessions used: a JSON document.
+    /// Sums up what sessions used, as a JSON document.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if the question is wrong or the configuration can't be used.
+    /// [`Refusal`] if the request is wrong or the configuration can't be used.
     fn usage(&self, asked: &UsageAsked) -> Result<String, Refusal>;
 }
 
@@ -116,7 +116,7 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// Does something, if the user allows it.
+/// Runs an action, if the user allows it.
 pub(crate) async fn act(
     action: Action,
     State(server): State<Arc<Server>>,

@@ -1,4 +1,4 @@
-//! Answers, and how a failure looks in one.
+//! Answers and failures.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -12,7 +12,7 @@ pub(crate) type Answer = Response<Body>;
 /// An answer, or why there is none.
 pub(crate) type Answered = Result<Answer, Failure>;
 
-/// Why there is no answer: a status, and what the client is told of it.
+/// Why there is no answer: a status, and the message for the client.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: StatusCode,
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// What is asked is wrong.
+    /// The request is wrong.
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
@@ -37,12 +37,12 @@ impl Failure {
         )
     }
 
-    /// There are too many of this kind at once.
+    /// There are too many such requests at once.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
     }
 
-    /// With the sessions that may be meant.
+    /// The same with the sessions that may be meant.
     pub(crate) fn with_candidates(mut self, candidates: Value) -> Self {
         self.error["candidates"] = candidates;
         self
@@ -87,8 +87,8 @@ pub(crate) fn body_answer(content_type: &'static str, body: impl Into<Body>) -> 
     answer
 }
 
-/// What every answer says of itself: nobody keeps it, frames it, or takes it for something
-/// that it is not; a page runs nothing but the program's own scripts.
+/// Headers of every answer: it is not cached, not framed, and not taken for another type;
+/// a page runs only the program's own scripts.
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CACHE_CONTROL, "no-store"),
     (
@@ -110,7 +110,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// Adds the headers of every answer, where it has none of that name.
+/// Adds the headers of every answer, unless the answer sets them.
 pub(crate) fn guarded(mut answer: Answer) -> Answer {
     for (name, value) in HEADERS {
         let headers = answer.headers_mut();

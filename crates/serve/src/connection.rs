@@ -1,5 +1,5 @@
-//! Connections, and what is asked of each: nobody who sends slowly, reads slowly or opens
-//! very many keeps others from being answered.
+//! Connections and their limits: a client that sends slowly, reads slowly or opens very many
+//! does not keep others from being answered.
 
 use std::io;
 use std::pin::Pin;
@@ -21,24 +21,24 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::server::Server;
 
-/// How many connections there are at most; fewer where the system allows fewer files.
+/// How many connections there are at most; fewer if the system's limit on files is lower.
 const CONNECTIONS_MAX: usize = 2_048;
-/// How many files are kept for what is not a connection.
+/// How many files are reserved for other uses.
 const FILES_SPARE: u64 = 256;
 /// How long the headers of a request may take, also between two requests.
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to agree on TLS.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long a client may read nothing while there is something to read.
+/// How long a client may read nothing while data is waiting.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
-/// How many headers a request has.
+/// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
-/// How long they are together, in bytes.
+/// The total size of the headers, in bytes.
 const HEADERS_BYTES_MAX: usize = 32 << 10;
-/// How long it is waited when no connection can be accepted.
+/// How long to wait after no connection could be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// What accepts connections.
+/// A listener.
 pub(crate) enum Accept {
     /// At an address.
     Address(TcpListener),
@@ -46,7 +46,7 @@ pub(crate) enum Accept {
     Socket(UnixListener),
 }
 
-/// Lets this process have as many files as connections need, if it may.
+/// Raises the limit on files to what connections need, if possible.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = u64::try_from(CONNECTIONS_MAX).unwrap_or(u64::MAX) + FILES_SPARE;
@@ -58,7 +58,7 @@ pub(crate) fn raise_limit() {
         current: Some(raised.max(current)),
         ..limit
     };
-    // Where it may not, there are fewer connections.
+    // Otherwise there are fewer connections.
     setrlimit(Resource::Nofile, limit).ok();
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// A connection, whatever carries it.
+/// A connection of any kind.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
@@ -112,7 +112,7 @@ impl Accept {
         match self {
             Self::Address(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Events are small, and each is wanted at once.
+                // Events are small, and each is needed at once.
                 stream.set_nodelay(true)?;
                 give_up(&stream);
                 Ok(Box::new(stream))
@@ -127,19 +127,19 @@ impl Accept {
     }
 }
 
-/// A client whose network is gone says nothing more. What is sent to it is kept by the system
-/// for a quarter of an hour, unless something else is asked for.
+/// A client whose network is gone sends nothing more. By default the system keeps what is sent
+/// to it for a quarter of an hour.
 #[cfg(target_os = "linux")]
 fn give_up(stream: &tokio::net::TcpStream) {
     let time_max = u32::try_from(WRITE_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
-    // Without it, such a connection stays for that long.
+    // Without the option, such a connection stays for that long.
     rustix::net::sockopt::set_tcp_user_timeout(stream, time_max).ok();
 }
 
 #[cfg(not(target_os = "linux"))]
 fn give_up(_: &tokio::net::TcpStream) {}
 
-/// The other end is the user or root. What can't be told is somebody else.
+/// The other end is the user or root. An unknown peer counts as another user.
 fn is_own(stream: &UnixStream) -> bool {
     let peer = stream.peer_cred().map(|peer| peer.uid());
     peer.is_ok_and(|uid| uid == 0 || uid == geteuid().as_raw())
@@ -161,14 +161,14 @@ async fn answer(stream: Box<dyn Stream>, router: Router) {
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .serve_connection(stream, TowerToHyperService::new(router));
-    // A client that breaks the protocol or goes away is no failure of ours.
+    // A client that breaks the protocol or disconnects is no failure of the server.
     connection.await.ok();
 }
 
-/// A connection that ends when the other end takes too long to read.
+/// A connection that ends when the other end reads too slowly.
 struct Patient {
     stream: Box<dyn Stream>,
-    /// When its patience is over, while something waits to be read there.
+    /// The deadline for the other end to read, while data is waiting.
     over: Option<Pin<Box<Sleep>>>,
 }
 
@@ -177,7 +177,7 @@ impl Patient {
         Self { stream, over: None }
     }
 
-    /// What came of writing, or that it took too long.
+    /// The result of a write, or a timeout.
     fn checked<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! The stream of changes (server-sent events).
 //!
-//! A client that does not read is not waited for: its stream is made only as fast as it
-//! reads, and one that falls behind what is kept gets a snapshot again.
+//! The server never waits for a client: a stream is produced only as fast as the client reads,
+//! and a client that falls behind what is kept gets a snapshot again.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -24,11 +24,11 @@ use crate::resources::{self, Sample};
 use crate::routes::Outcome;
 use crate::server::Server;
 
-/// When a client connects again, in milliseconds.
+/// When a client reconnects, in milliseconds.
 const RETRY_MS: u32 = 2_000;
-/// How often something is sent when nothing happens: proxies end what is silent.
+/// How often a comment is sent when nothing happens: proxies close silent connections.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
-/// How much is sent at once, in bytes.
+/// The maximum size of one chunk, in bytes.
 const PIECE_BYTES_MAX: usize = 256 << 10;
 
 /// Answers with a snapshot and each change of it; or, after `Last-Event-ID`, with the
@@ -55,7 +55,7 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
         Some(id) => id.to_str().ok().map(str::to_owned),
         None => after,
     };
-    // Junk, and the place of another run, get a snapshot.
+    // An invalid ID, or an ID of another run, gets a snapshot.
     let after = after.and_then(|id| id.parse::<Cursor>().ok());
     let busy = || Failure::busy("too many clients read the stream; try again later");
     let can_act = server.allows_actions;
@@ -95,9 +95,9 @@ struct Reading {
     subscription: Subscription,
     changes: watch::Receiver<()>,
     filter: Filter,
-    /// What processes use, if that was asked for.
+    /// The samples of resources, if they were requested.
     samples: Option<watch::Receiver<Arc<Sample>>>,
-    /// The token that it was begun with.
+    /// The token that the stream was opened with.
     token: Option<String>,
     has_begun: bool,
     is_over: bool,
@@ -105,14 +105,14 @@ struct Reading {
 }
 
 impl Reading {
-    /// What is sent next; `None` when there is nothing more to come.
+    /// The next chunk; `None` when the stream has ended.
     async fn next(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
         }
         let mut piece = String::new();
         if !std::mem::replace(&mut self.has_begun, true) {
-            // Writing to a text can't fail.
+            // Writing to a `String` can't fail.
             let _ = write!(piece, "retry: {RETRY_MS}\n\n");
         }
         let alive_at = Instant::now() + ALIVE_EVERY;
@@ -132,7 +132,7 @@ impl Reading {
                     return Some(format!("event: resources\ndata: {data}\n\n").into());
                 }
                 () = sleep_until(alive_at) => {
-                    // Who has a token that counts no more gets nothing more.
+                    // A revoked token ends the stream.
                     let is_known = |token: &String| self.server.tokens.is(token);
                     let is_permitted = self.token.as_ref().is_some_and(is_known);
                     return is_permitted.then(|| Bytes::from_static(b":\n\n"));
@@ -144,7 +144,7 @@ impl Reading {
         }
     }
 
-    /// Takes what there is to send.
+    /// Collects what there is to send.
     fn take(&mut self, piece: &mut String) {
         while piece.len() < PIECE_BYTES_MAX {
             match self.subscription.next(Duration::ZERO) {
@@ -174,7 +174,7 @@ impl Reading {
     }
 }
 
-/// The next sample; never if none is asked for.
+/// The next sample; waits for ever if samples were not requested.
 async fn next_sample(samples: &mut Option<watch::Receiver<Arc<Sample>>>) -> Arc<Sample> {
     if let Some(samples) = samples
         && samples.changed().await.is_ok()
@@ -187,7 +187,7 @@ async fn next_sample(samples: &mut Option<watch::Receiver<Arc<Sample>>>) -> Arc<
 /// One event. JSON escapes every control character, so that the data is one line whatever
 /// is in the texts.
 fn write_event(piece: &mut String, message: &Message) {
-    // Writing to a text can't fail.
+    // Writing to a `String` can't fail.
     let _ = write!(
         piece,
         "id: {}\nevent: {}\ndata: {message}\n\n",

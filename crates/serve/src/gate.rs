@@ -1,4 +1,4 @@
-//! How much of one kind is done at once.
+//! Limits how much of one kind is done at once.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Failure;
 
-/// Lets so many in at once, lets so many wait, and sends everybody else away.
+/// Lets so many in at once, lets so many wait, and refuses all others.
 pub(crate) struct Gate {
     inside: Arc<Semaphore>,
     waiting: Semaphore,
@@ -20,7 +20,7 @@ impl Gate {
         }
     }
 
-    /// Waits until there is room; there is less of it until what is returned is dropped.
+    /// Waits for a place, which is free again when the returned value is dropped.
     pub(crate) async fn enter(&self) -> Result<OwnedSemaphorePermit, Failure> {
         let busy = || Failure::busy("too many requests are being answered; try again");
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;

@@ -1,8 +1,8 @@
 //! Serves the sessions of one machine over HTTP: a snapshot, a stream of changes, metrics
 //! and a dashboard.
 //!
-//! Everything comes from one [`Engine`]: however many clients there are, there is one look.
-//! This crate judges nothing, and it is the only one that runs async code.
+//! Everything comes from one [`Engine`]: any number of clients share its scans. This crate
+//! judges nothing, and it is the only crate with async code.
 //!
 //! ```text
 //!            ┌ connection ┐   ┌── access ──┐   ┌──────── routes ────────┐
@@ -12,9 +12,9 @@
 //!                             └────────────┘
 //! ```
 //!
-//! Nobody but the user gets an answer: a request needs the [token](Tokens) in a file that
-//! only the user can read, and over a socket the peer must be the user or root. What a web
-//! page of another site could send is refused before that.
+//! Only the user gets an answer: a request needs the [token](Tokens) in a file that only
+//! the user can read, and over a socket the peer must be the user or root. What a web page
+//! of another site could send is refused before that.
 
 mod access;
 mod actions;
@@ -51,7 +51,7 @@ pub use self::token::{Tokens, write_opener};
 #[cfg(doc)]
 use whosup_live::Engine;
 
-/// Why nothing can be served.
+/// Why the server can't run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -63,14 +63,14 @@ pub enum ServeError {
     /// A file of the server can't be used.
     #[error("cannot {what} `{}`", path.display())]
     File {
-        /// What was tried.
+        /// The failed operation.
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
     },
-    /// The address can't be listened on.
+    /// It can't listen on the address.
     #[error("cannot listen on `{address}`")]
     Listen {
         /// The address, or the path of the socket.
@@ -78,7 +78,7 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
-    /// Others could read what is sent.
+    /// Other hosts could read the traffic.
     #[error("cannot listen on `{address}` in the clear: other hosts could read the token")]
     InTheClear {
         /// The address.

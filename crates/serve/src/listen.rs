@@ -1,4 +1,4 @@
-//! Where the server listens.
+//! The address or socket that the server listens on.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,12 +21,12 @@ use crate::access::Names;
 use crate::connection::{Accept, accept};
 use crate::server::Server;
 
-/// Where to listen.
+/// An address or a socket.
 #[derive(Debug, Clone)]
 pub enum Listen {
-    /// At an address; port 0: at any.
+    /// An address; port 0: any free port.
     Address(SocketAddr),
-    /// At a socket in a directory of the user's.
+    /// A socket in a directory of the user's.
     Socket(PathBuf),
 }
 
@@ -39,7 +39,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// What is listened on.
+/// A bound address or socket.
 pub struct Bound {
     listener: Listener,
     tls: Option<TlsAcceptor>,
@@ -51,12 +51,12 @@ enum Listener {
     Socket(UnixListener, SocketFile),
 }
 
-/// The socket's file; it goes with this.
+/// The file of the socket, removed on drop.
 struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; the next server removes it.
+        // A failure can't be reported any more; the next server removes it.
         remove_socket(&self.0).ok();
     }
 }
@@ -70,12 +70,12 @@ impl std::fmt::Debug for Bound {
 }
 
 impl Bound {
-    /// Begins to listen. With `is_in_the_clear`, other hosts may connect without TLS.
+    /// Starts to listen. With `is_in_the_clear`, other hosts may connect without TLS.
     ///
     /// # Errors
     ///
-    /// [`ServeError`] if the address is taken, if other hosts could read what is sent, or
-    /// if the files for TLS can't be used.
+    /// [`ServeError`] if the address is taken, if other hosts could read the traffic, or if the files
+    /// for TLS can't be used.
     pub fn new(
         machine: &Machine,
         listen: &Listen,
@@ -100,7 +100,7 @@ impl Bound {
         })
     }
 
-    /// Where it listens: a URL, or the path of a socket.
+    /// The endpoint: a URL, or the path of the socket.
     #[must_use]
     pub fn endpoint(&self) -> String {
         match &self.listener {
@@ -124,7 +124,7 @@ impl Bound {
         }
     }
 
-    /// Accepts connections until it is dropped. In a runtime.
+    /// Accepts connections until it is dropped. Must be called in a runtime.
     pub(crate) fn accept(
         self,
         server: Arc<Server>,
@@ -146,7 +146,7 @@ impl Bound {
         };
         let tls = self.tls;
         Ok(async move {
-            // The file is there as long as connections are accepted.
+            // The file exists as long as connections are accepted.
             let _file = file;
             accept(listener, tls, server, router).await;
         })
@@ -177,8 +177,8 @@ fn listen_on(path: &std::path::Path) -> Result<Listener, ServeError> {
     Ok(Listener::Socket(listener, file))
 }
 
-/// Removes a socket that nobody listens on. The directory must be the user's: nobody else
-/// can put another socket there.
+/// Removes a socket without a listener. The directory must be the user's: then no other
+/// user can put another socket there.
 fn remove_stale(path: &std::path::Path) -> io::Result<()> {
     let (parent, _) = split(path)?;
     OwnDirectory::open(parent, 1)?;

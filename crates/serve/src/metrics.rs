@@ -15,13 +15,13 @@ use crate::answer::{Answer, body_answer};
 use crate::resources;
 use crate::server::{Server, Tally};
 
-/// How many sessions are named one by one.
+/// How many sessions have metrics of their own.
 const NAMED_MAX: usize = 1_000;
 
 /// Answers with the metrics.
 pub(crate) async fn answer(State(server): State<Arc<Server>>) -> Answer {
     let mut text = String::new();
-    // While too many other requests are being answered, metrics lack what processes use.
+    // With too many other requests at once, the metrics lack resources.
     let used = server
         .in_thread(|server| Ok(resources::now(server)))
         .await
@@ -54,7 +54,7 @@ pub(crate) async fn answer(State(server): State<Arc<Server>>) -> Answer {
 type Head = (&'static str, &'static str, &'static str);
 
 fn write_head(text: &mut String, (name, kind, help): Head) {
-    // Writing to a text can't fail.
+    // Writing to a `String` can't fail.
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
@@ -147,7 +147,7 @@ fn write_named(
     write_valued(text, head, valued);
 }
 
-/// What the processes of each session use, but for daemons that several share.
+/// The resources of each session, without daemons that several sessions share.
 fn write_resources(text: &mut String, rows: &Rows, used: &[(SessionKey, Value)]) {
     for (head, field) in [
         (
@@ -231,7 +231,7 @@ fn write_server(text: &mut String, server: &Server) {
     let version = labels(&[("version", env!("CARGO_PKG_VERSION"))]);
     let help = "The version of whosup.";
     write_head(text, ("whosup_build_info", "gauge", help));
-    // Writing to a text can't fail.
+    // Writing to a `String` can't fail.
     let _ = writeln!(text, "whosup_build_info{version} 1");
 }
 

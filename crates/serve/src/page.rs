@@ -1,4 +1,4 @@
-//! The dashboard's files, which are in the program.
+//! The files of the dashboard, which are part of the program.
 
 use axum::body::Body;
 
@@ -41,7 +41,7 @@ pub(crate) const FILES: &[File] = &[
     file!("/icon.svg", "icon.svg", "image/svg+xml"),
 ];
 
-/// Tells whether a path is that of a file of the page.
+/// Whether a path is a file of the page.
 pub(crate) fn has(path: &str) -> bool {
     FILES.iter().any(|file| file.path == path)
 }

@@ -1,5 +1,5 @@
-//! What a request asks for after the question mark. Nothing is passed over: a parameter that
-//! is not known may be a filter that somebody relies on.
+//! The query of a request. Nothing in it is ignored: an unknown parameter may be a filter
+//! that the client relies on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl Parameters {
         taken.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Takes a parameter that may be there once.
+    /// Takes a parameter that may occur once.
     pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>, Failure> {
         let mut values = self.all(name);
         let value = values.pop();
@@ -50,7 +50,7 @@ impl Parameters {
         }
     }
 
-    /// Takes a number from 1 on.
+    /// Takes a number of at least 1.
     pub(crate) fn number(&mut self, name: &str, max: u16) -> Result<Option<u16>, Failure> {
         let Some(text) = self.one(name)? else {
             return Ok(None);
@@ -97,7 +97,7 @@ impl Parameters {
         agents.collect()
     }
 
-    /// Takes the directory that sessions are in.
+    /// Takes the directory of the sessions.
     pub(crate) fn directory(&mut self) -> Result<Option<PathBuf>, Failure> {
         let directory = self.one("cwd")?.map(PathBuf::from);
         if directory.as_ref().is_some_and(|path| path.is_relative()) {
@@ -106,7 +106,7 @@ impl Parameters {
         Ok(directory)
     }
 
-    /// Everything was taken.
+    /// Checks that every parameter was taken.
     pub(crate) fn end(self) -> Result<(), Failure> {
         match self.0.first() {
             None => Ok(()),
@@ -118,7 +118,7 @@ impl Parameters {
     }
 }
 
-/// Which sessions are asked for.
+/// The requested sessions.
 #[derive(Debug, Default)]
 pub(crate) struct WantedSessions {
     pub(crate) agents: BTreeSet<AgentId>,

@@ -1,4 +1,4 @@
-//! What the processes of sessions use, sampled only while some client asked for it.
+//! The resources of sessions, sampled only while a client wants them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use whosup_live::{Filter, Message};
 
 use crate::server::Server;
 
-/// How often it is sampled.
+/// The time between two samples.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// One sample.
@@ -24,7 +24,7 @@ pub(crate) struct Sample {
     sessions: Vec<(SessionKey, Value)>,
 }
 
-/// The samples, for who asked.
+/// The samples for all clients.
 #[derive(Debug)]
 pub(crate) struct Samples {
     latest: watch::Sender<Arc<Sample>>,
@@ -40,7 +40,7 @@ impl Samples {
     }
 }
 
-/// Reads the samples, and has them taken as long as it is read.
+/// Subscribes to the samples, and keeps the sampling running.
 pub(crate) fn subscribe(server: &Arc<Server>) -> watch::Receiver<Arc<Sample>> {
     let receiver = server.samples.latest.subscribe();
     if !server.samples.is_sampling.swap(true, Ordering::AcqRel) {
@@ -68,7 +68,7 @@ async fn sample(server: Arc<Server>) {
         }
     }
     server.samples.is_sampling.store(false, Ordering::Release);
-    // Whoever came meanwhile saw that it was still sampled.
+    // A client that came meanwhile saw that sampling goes on.
     if server.samples.latest.receiver_count() > 0 {
         drop(subscribe(&server));
     }
@@ -89,12 +89,12 @@ fn take(server: &Server, meter: &mut Meter) -> Sample {
     }
 }
 
-/// What each live session uses now, without percentages.
+/// The current resources of each live session, without percentages.
 pub(crate) fn now(server: &Server) -> Vec<(SessionKey, Value)> {
     take(server, &mut Meter::default()).sessions
 }
 
-/// The sample as an event's data, of the sessions that one client is shown.
+/// The sample as an event's data, for the sessions that the client is shown.
 pub(crate) fn data(server: &Server, filter: &Filter, sample: &Sample) -> String {
     let Message::Snapshot { rows, .. } = server.engine.state(filter) else {
         return String::new();

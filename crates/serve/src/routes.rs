@@ -1,4 +1,4 @@
-//! Every route, in one table. `openapi.json` describes them, and a test holds both together.
+//! Every route, in one table. A test compares it with `openapi.json`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::answer::{Answer, Answered, Failure, body_answer};
 use crate::server::Server;
 use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline, usage};
 
-/// How long the body of a request may be, in bytes.
+/// The maximum size of a request's body, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// The description of the routes.
@@ -48,7 +48,7 @@ const fn acting(path: &'static str, handler: fn() -> MethodRouter<Arc<Server>>) 
     }
 }
 
-/// Every route but those of the page's files. What is asked for by GET changes nothing.
+/// Every route except the page's files. GET requests change nothing.
 pub(crate) const ROUTES: &[Route] = &[
     reading("/healthz", || get(health)),
     reading("/metrics", || get(metrics::answer)),
@@ -62,7 +62,7 @@ pub(crate) const ROUTES: &[Route] = &[
     reading("/api/v1/sessions/{agent}/{id}/messages", || {
         get(sessions::messages)
     }),
-    // What else may be done with a session is one more line here and in `Action`.
+    // A new action needs one more line here and in `Action`.
     acting("/api/v1/sessions/{agent}/{id}/end", || does(Action::End)),
     acting("/api/v1/sessions/{agent}/{id}/dismiss", || {
         does(Action::Dismiss)
@@ -78,13 +78,13 @@ fn does(action: Action) -> MethodRouter<Arc<Server>> {
     post(move |server, named, asked, body| actions::act(action, server, named, asked, body))
 }
 
-/// Tells whether a path needs no token: the page's files, which are the same for everybody,
-/// and whether the server is there.
+/// Whether a path needs no token: the page's files, which are the same for every user, and
+/// the check that the server is there.
 pub(crate) fn is_open(path: &str) -> bool {
     path == "/healthz" || page::has(path)
 }
 
-/// Puts the routes together.
+/// Builds the router.
 pub(crate) fn router(server: Arc<Server>) -> Router {
     let mut router = Router::new();
     for route in ROUTES {

@@ -1,5 +1,5 @@
-//! Which server of this user is running: it announces itself by a sidecar, which is judged
-//! as that of any agent is.
+//! The running server of this user: it announces itself by a sidecar, which is judged like that
+//! of any agent.
 
 use std::path::{Path, PathBuf};
 
@@ -21,29 +21,29 @@ use crate::ServeError;
 
 /// The name of the server's session.
 const SESSION: &str = "server";
-/// How the names of sidecars end.
+/// The suffix of sidecars.
 const SUFFIX: &str = ".runtime.json";
 /// How many files of servers are read.
 const SERVERS_MAX: usize = 64;
 
-/// A server that was announced.
+/// An announced server.
 #[derive(Debug, Clone)]
 pub struct Running {
-    /// Where it listens: a URL, or the path of a socket.
+    /// The endpoint: a URL, or the path of a socket.
     pub endpoint: String,
     /// Its process.
     pub pid: Option<Pid>,
-    /// Whether it runs.
+    /// The verdict on its process.
     pub verdict: Verdict,
     /// The file.
     pub path: PathBuf,
 }
 
-/// A server's announcement; [`Announced::end`] takes it back.
+/// A server's announcement; [`Announced::end`] removes it.
 #[derive(Debug)]
 pub struct Announced(Owner);
 
-/// Every server that was announced in `directory`, as it is judged now.
+/// Every server that is announced in `directory`, with a verdict of now.
 #[must_use]
 pub fn find_running(machine: &Machine, directory: &Path) -> Vec<Running> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -122,7 +122,7 @@ fn claim(
 
 /// Announces that this process serves at `endpoint`.
 ///
-/// A server that lives, or may, keeps its announcement: this one gets a file beside it.
+/// A server that is live, or may be, keeps its announcement: this server's file stands beside it.
 ///
 /// # Errors
 ///
@@ -136,8 +136,8 @@ pub fn announce(directory: &Path, endpoint: &str) -> Result<Announced, ServeErro
 }
 
 impl Announced {
-    /// Tells whether another server announced itself since it was looked for: then this one
-    /// has its file beside that.
+    /// Whether another server announced itself since the search for one: then this one's file
+    /// stands beside the other's.
     #[must_use]
     pub fn is_beside_another(&self) -> bool {
         let path = self.0.path();
@@ -145,7 +145,7 @@ impl Announced {
         name.is_none_or(|name| name != format!("{SESSION}{SUFFIX}").as_str())
     }
 
-    /// Takes it back.
+    /// Removes it.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The server: what its parts share, and its life.
+//! The server: its shared state, and its life.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -26,32 +26,32 @@ use crate::token::Tokens;
 
 /// How many threads answer requests.
 const THREADS: usize = 2;
-/// How many threads look at the machine, read files or act for requests.
+/// How many threads scan the machine, read files or run actions.
 const LOOKING_THREADS_MAX: usize = 12;
 /// How many such requests are answered at once.
 const LOOKS_MAX: usize = 4;
-/// How many requests wait for one of them.
+/// How many requests may wait for such a thread.
 const LOOKS_WAITING_MAX: usize = 64;
-/// How many actions are done at once: one that stops a process may wait for that.
+/// How many actions run at once: an action that stops a process may wait for the exit.
 const ACTS_MAX: usize = 3;
-/// How many such requests wait for one of them.
+/// How many actions may wait for a place.
 const ACTS_WAITING_MAX: usize = 32;
-/// How many requests wait for the one that counts what sessions used.
+/// How many requests may wait for the count of usage.
 const COUNTS_WAITING_MAX: usize = 8;
-/// How many clients read the stream of changes.
+/// How many clients may read the stream of changes.
 const STREAMS_MAX: usize = 512;
-/// How long requests that are being answered may go on when the server ends.
+/// How long running requests may continue when the server ends.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// What is served.
+/// The parts of a server.
 pub struct Options {
     /// The engine.
     pub engine: Engine,
-    /// What single sessions are looked up in: the engine's world.
+    /// The world for looking up single sessions: the engine's.
     pub world: Box<dyn World>,
     /// The token.
     pub tokens: Tokens,
-    /// Whoever acts and counts for clients.
+    /// Runs and counts actions for clients.
     pub commands: Box<dyn Actions>,
     /// Clients may act.
     pub allows_actions: bool,
@@ -63,7 +63,7 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What all parts of the server share.
+/// The shared state of all parts.
 pub(crate) struct Server {
     pub(crate) engine: Engine,
     world: Mutex<Box<dyn World>>,
@@ -71,34 +71,34 @@ pub(crate) struct Server {
     pub(crate) commands: Box<dyn Actions>,
     pub(crate) allows_actions: bool,
     pub(crate) names: Names,
-    /// Wakes the streams. What there is to read, the engine has.
+    /// Wakes the streams. The engine has what there is to read.
     pub(crate) changes: watch::Sender<()>,
     pub(crate) streams: Arc<Semaphore>,
     looks: Gate,
     pub(crate) acts: Gate,
     pub(crate) counts: Gate,
-    /// A look for what gives no event has been asked for and not been taken.
+    /// A look for changes without events was requested and has not started.
     pub(crate) is_refreshing: AtomicBool,
     pub(crate) samples: Samples,
     pub(crate) tally: Tally,
 }
 
-/// What the server has done so far, for metrics.
+/// Counters for metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: AtomicU64,
     pub(crate) events: AtomicU64,
-    /// From the look that showed an event until it was written, in microseconds.
+    /// The time from the look that showed an event until it was written, in microseconds.
     pub(crate) event_delay_us: AtomicU64,
     pub(crate) connections: AtomicU64,
     pub(crate) refused_connections: AtomicU64,
 }
 
-/// Serves until SIGTERM, SIGINT or SIGHUP comes. `began` is called once requests are answered.
+/// Serves until SIGTERM, SIGINT or SIGHUP. Calls `began` once requests are answered.
 ///
 /// # Errors
 ///
-/// [`ServeError::Runtime`] if no threads can be started, or what `began` returns.
+/// [`ServeError::Runtime`] if no threads can be started, or the error of `began`.
 pub fn serve<E: From<ServeError>>(
     bound: Bound,
     options: Options,
@@ -180,18 +180,18 @@ impl Server {
         }
     }
 
-    /// The machine as it is now, and the configuration.
+    /// A new look at the machine, and the configuration.
     pub(crate) fn now(&self) -> (Machine, Result<Config, WorldError>) {
         let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         world.now()
     }
 
-    /// The machine as it is now.
+    /// A new look at the machine.
     pub(crate) fn machine(&self) -> Machine {
         self.now().0
     }
 
-    /// Asks the machine, in a thread in which that may take its time.
+    /// Reads the machine, in a thread that may block.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         ask: impl FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
@@ -204,7 +204,7 @@ impl Server {
         .await
     }
 
-    /// Does something that takes time, while not too many others do.
+    /// Runs something slow, once not too many others run.
     pub(crate) async fn in_thread<T: Send + 'static>(
         self: &Arc<Self>,
         act: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
@@ -212,8 +212,8 @@ impl Server {
         self.through(&self.looks, act).await
     }
 
-    /// Does something that takes time, while not too much of that kind is done. A client that
-    /// goes away ends nothing: there is room again only when the thread is done.
+    /// Runs something slow, once not too much of that kind runs. A client that disconnects ends
+    /// nothing: the place is free only when the thread is done.
     pub(crate) async fn through<T: Send + 'static>(
         self: &Arc<Self>,
         gate: &Gate,

@@ -1,4 +1,4 @@
-//! One session: what is known of it, why, and its last messages.
+//! One session: its description, its explanation, and its last messages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::query::Parameters;
 use crate::routes::Outcome;
 use crate::server::Server;
 
-/// How many messages are answered at most.
+/// The maximum number of messages.
 const MESSAGES_MAX: u16 = 1_000;
-/// How many messages are answered unless more or fewer are asked for.
+/// The default number of messages.
 const MESSAGES: u16 = 20;
 
-/// The agent and the id in a path.
+/// The agent and the ID in a path.
 pub(crate) type Named = Path<(String, String)>;
-/// The parameters of a request, as they come.
+/// The unparsed parameters of a request.
 pub(crate) type Asked = Query<Vec<(String, String)>>;
 
-/// Answers as `whosup show --json`.
+/// Answers like `whosup show --json`.
 pub(crate) async fn show(State(server): State<Arc<Server>>, named: Named, asked: Asked) -> Outcome {
     let show = async {
         let mut parameters = Parameters::new(asked);
@@ -36,7 +36,7 @@ pub(crate) async fn show(State(server): State<Arc<Server>>, named: Named, asked:
     answered(show.await)
 }
 
-/// Answers as `whosup why --json`.
+/// Answers like `whosup why --json`.
 pub(crate) async fn why(State(server): State<Arc<Server>>, named: Named, asked: Asked) -> Outcome {
     let why = async {
         let mut parameters = Parameters::new(asked);
@@ -49,7 +49,7 @@ pub(crate) async fn why(State(server): State<Arc<Server>>, named: Named, asked: 
     answered(why.await)
 }
 
-/// Answers as `whosup show --tail N --json`.
+/// Answers like `whosup show --tail N --json`.
 pub(crate) async fn messages(
     State(server): State<Arc<Server>>,
     named: Named,
@@ -86,7 +86,7 @@ fn answered(document: Result<Value, Failure>) -> Outcome {
     Outcome(answered)
 }
 
-/// Which session is meant.
+/// The query for a session.
 pub(crate) fn query(
     Path((agent, id)): Named,
     parameters: &mut Parameters,

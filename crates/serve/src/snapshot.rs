@@ -1,4 +1,4 @@
-//! The sessions as they are now.
+//! The current sessions.
 
 use std::io;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::query::{Parameters, WantedSessions};
 use crate::routes::Outcome;
 use crate::server::Server;
 
-/// How many pieces of a long answer wait for the client.
+/// How many chunks of a long answer may wait for the client.
 const PIECES_MAX: usize = 16;
-/// How large a piece gets before it is sent, in bytes.
+/// The size of a chunk, in bytes.
 const PIECE_BYTES: usize = 32 << 10;
 
-/// Answers with a snapshot: what the engine knows, after a look of now if that is asked
-/// for; or with `all`, everything on disk, as it is found.
+/// Answers with a snapshot: what the engine knows, after a new look if requested; or with `all`,
+/// everything on disk, as it is found.
 pub(crate) async fn answer(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,
@@ -74,7 +74,7 @@ async fn snapshot(
     Ok(answer)
 }
 
-/// Looks for what gives no event; the next request sees it.
+/// Requests a look for changes without events; the next request sees the result.
 fn look_soon(server: &Arc<Server>) {
     if !server.is_refreshing.swap(true, Ordering::AcqRel) {
         let server = Arc::clone(server);
@@ -85,11 +85,11 @@ fn look_soon(server: &Arc<Server>) {
     }
 }
 
-/// Every session on disk, each sent as soon as it is found.
+/// Every session on disk, each sent when it is found.
 async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
     let query = query(wanted);
     let wish = query.wish.clone();
-    // What is wrong with the request is said before the answer begins.
+    // A wrong request is reported before the answer begins.
     server
         .ask(move |reader| {
             Filter::new(wish, reader.machine())?;
@@ -102,7 +102,7 @@ async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
         let failed = sender.clone();
         let walked = server.ask(move |reader| walk(reader, &query, sender)).await;
         if let Err(failure) = walked {
-            // What was sent so far is no whole document; it must not look like one.
+            // What was sent so far is incomplete, and must not look complete.
             let error = io::Error::other(format!("{failure:?}"));
             failed.send(Err(error)).await.ok();
         }
@@ -159,7 +159,7 @@ fn walk(
         "unattributed": unattributed,
         "problems": problems,
     });
-    // The rest of the document goes on where the sessions ended.
+    // The rest of the document follows the sessions.
     let rest = rest.to_string();
     pieces.piece.push_str("],");
     pieces.piece.push_str(rest.trim_start_matches('{'));
@@ -173,7 +173,7 @@ struct Pieces<'a> {
     sender: mpsc::Sender<io::Result<Bytes>>,
     piece: String,
     is_first: bool,
-    /// The client is there.
+    /// The client is connected.
     is_wanted: bool,
 }
 

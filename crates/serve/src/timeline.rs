@@ -1,4 +1,4 @@
-//! What sessions were doing in the last hours, from the event logs of hooks.
+//! The phases of sessions in the last hours, from the event logs of hooks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::query::Parameters;
 use crate::routes::Outcome;
 use crate::server::Server;
 
-/// How far back it goes unless it is asked for something else.
+/// The default span.
 const SINCE: Duration = Duration::from_secs(6 * 3_600);
-/// How far back it goes at most.
+/// The longest span.
 const SINCE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// Answers with the phases of each session since a time.
@@ -115,7 +115,7 @@ mod tests {
         let date = "2026-11-27T19:00:00Z";
         let at: jiff::Timestamp = date.parse().unwrap();
         assert_eq!(since_ms(Some(date), now).unwrap(), at.as_millisecond());
-        // As far back as it goes.
+        // The longest span.
         assert_eq!(
             since_ms(Some("99999999d"), now).unwrap(),
             now - 7 * 86_400_000

@@ -1,4 +1,4 @@
-//! The token: who has it is the user.
+//! The token, which only the user has.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,16 +19,16 @@ use crate::ServeError;
 const TOKEN_BYTES: usize = 32;
 /// The file's name.
 const TOKEN: &str = "token";
-/// The page that leads a browser to the server without the token in an argument list.
+/// The page that redirects a browser to the server, without the token in an argument list.
 const OPENER: &str = "open.html";
-/// How many directories must be the user's: the server's own, and whosup's.
+/// How many directories must belong to the user: the server's own, and whosup's.
 const LEVELS: usize = 2;
-/// Anybody but the user may do something (`S_IRWXG | S_IRWXO`, inode(7)).
+/// Users other than the owner have some access (`S_IRWXG | S_IRWXO`, inode(7)).
 const OTHERS: u32 = 0o077;
 
 /// The token in its file, `$XDG_STATE_HOME/whosup/server/token`.
 ///
-/// The file is read anew for each request, so that a new token counts at once.
+/// The file is read for each request, so that a new token is valid at once.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     directory: PathBuf,
@@ -49,7 +49,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// [`ServeError::NoPlace`] if there is nowhere to keep it.
+    /// [`ServeError::NoPlace`] if there is no directory for it.
     pub fn of(environment: &Environment) -> Result<Self, ServeError> {
         let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state");
         let state = state.ok_or(ServeError::NoPlace)?;
@@ -58,7 +58,7 @@ impl Tokens {
         })
     }
 
-    /// Where the server's own files are.
+    /// The directory of the server's own files.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -72,14 +72,14 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// [`ServeError::File`] if there is none, or others than the user may read it.
+    /// [`ServeError::File`] if it does not exist, or other users may read it.
     pub fn read(&self) -> Result<Token, ServeError> {
         let directory = OwnDirectory::open(&self.directory, LEVELS);
         let token = directory.and_then(|directory| read_in(&directory));
         token.map_err(ServeError::file("read the token in", self.path()))
     }
 
-    /// Reads the token; makes one where there is none.
+    /// Reads the token, or makes one if there is none.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Tokens {
         }
     }
 
-    /// Makes a new token in place of the one before.
+    /// Replaces the token.
     ///
     /// # Errors
     ///
@@ -109,8 +109,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Tells whether this is the token, in a time that does not depend on how much of it
-    /// is right.
+    /// Whether this is the token. The time does not depend on how much of it is right.
     pub(crate) fn is(&self, offered: &str) -> bool {
         let Ok(token) = self.read() else {
             return false;
@@ -152,14 +151,14 @@ fn made_up() -> io::Result<Token> {
     }
     let mut text = String::with_capacity(TOKEN_BYTES * 2);
     for byte in bytes {
-        // Writing to a text can't fail.
+        // Writing to a `String` can't fail.
         let _ = write!(text, "{byte:02x}");
     }
     Ok(Token(text))
 }
 
-/// Writes a page that leads a browser to `url`, and returns its path: whoever opens the page
-/// names only the page in the arguments of a process, which every user can read.
+/// Writes a page that redirects a browser to `url`, and returns its path: the browser's
+/// arguments, which every user can read, then name only the page.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What sessions used, as `whosup usage --json` sums it up.
+//! The usage of sessions, like `whosup usage --json`.
 
 use std::sync::Arc;
 

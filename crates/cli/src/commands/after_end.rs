@@ -1,9 +1,9 @@
-//! `whosup after-end`, which nobody types: runs what the configuration wants to be
-//! run when a session has ended, in a process of its own.
+//! `whosup after-end`, an internal command: runs the commands that the configuration
+//! names for sessions that have ended, in a process of its own.
 //!
-//! Neither the hook that told of the end nor the sweep waits for it. Each session's
-//! commands run one after the other, each for a bounded time; what goes wrong is
-//! noted where hooks note it.
+//! Neither the hook that reported the end nor the sweep waits for it. The commands of a
+//! session run one after the other, each for a bounded time; failures are noted where
+//! hooks note theirs.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -21,18 +21,17 @@ use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::json::write_document;
 
-/// Tells a hook that it runs within what is run at the end of another session.
+/// Set in the environment of those commands, so that a hook within them knows it.
 pub(crate) const AFTERMATH: &str = "WHOSUP_AFTER_END";
 /// The command's name.
 const NAME: &str = "after-end";
-/// How many sessions one process is told of.
+/// How many sessions one process gets.
 const SESSIONS_MAX: usize = 200;
 /// How long one command may take.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long it is waited before another look at whether a command has ended.
+/// How often to look whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-// What `after-end` is told.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AfterEndArgs {
     /// For each session that has ended: its agent and id, and its home
@@ -40,8 +39,8 @@ pub(crate) struct AfterEndArgs {
     sessions: Vec<String>,
 }
 
-/// Starts a process that runs what is to be run after the end of these sessions,
-/// where there is something. Waits for nothing.
+/// Starts a process that runs the configured commands for these sessions, if there are
+/// any, and does not wait for it.
 pub(crate) fn start(app: &App<'_>, environment: &Environment, ended: &[SessionRecord]) {
     let sessions: Vec<&SessionRecord> = ended
         .iter()
@@ -74,13 +73,13 @@ fn spawn(app: &App<'_>, sessions: &[&SessionRecord]) -> std::io::Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // A group of its own: what ends its starter's group does not end it.
+    // A process group of its own, so that a signal to the starter's group does not end it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.spawn().map(|_: Child| ())
 }
 
-/// Runs what is to be run for each of the sessions.
+/// Runs the configured commands for each session.
 pub(crate) fn run(app: &App<'_>, arguments: &AfterEndArgs) -> ExitStatus {
     let environment = Environment::here();
     for pair in arguments.sessions.chunks_exact(2) {
@@ -96,7 +95,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &AfterEndArgs) -> ExitStatus {
     ExitStatus::Done
 }
 
-/// Runs the commands for one session. One that fails keeps none from running.
+/// Runs the commands for one session. A failure does not keep the others from running.
 fn run_for(app: &App<'_>, environment: &Environment, id: &str, home: &str) -> anyhow::Result<()> {
     let commands = app.world.config_in(environment)?.tracking.on_end;
     let world = app.world.again();
@@ -150,10 +149,10 @@ pub(super) fn run_one(
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
     let document = document.to_owned();
-    // It need not read what it is given; nobody waits for this.
+    // The command need not read its input, and this write is not waited for.
     let write = move || stdin.map(|mut stdin| stdin.write_all(&document));
     if let Err(error) = std::thread::Builder::new().spawn(write) {
-        // Without the document it would do something else.
+        // Without its input the command would do something else.
         child.kill()?;
         child.wait()?;
         anyhow::bail!("cannot write to it: no thread can be started: {error}");

@@ -24,10 +24,9 @@ Examples:
   whosup agents            Supported agents, the places searched, what was found
   whosup agents --json     The same as JSON";
 
-/// How similar a name that is suggested is at least, from 0 to 1.
+/// The least similarity of a suggested name, from 0 to 1.
 const SIMILARITY_MIN: f32 = 0.5;
 
-// What `agents` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AgentsArgs {
@@ -36,8 +35,8 @@ pub(crate) struct AgentsArgs {
     json: bool,
 }
 
-/// Says which of these agents are not known here: they are not supported and have not
-/// published a session.
+/// Reports which of these agents are unknown: not supported, and without a published
+/// session.
 pub(crate) fn say_unknown_agents(app: &mut App<'_>, agents: &[AgentId]) {
     for agent in agents {
         if adapter(agent).is_some() || has_agent(app.world.machine().environment(), agent) {
@@ -55,7 +54,7 @@ pub(crate) fn say_unknown_agents(app: &mut App<'_>, agents: &[AgentId]) {
     }
 }
 
-/// What was found of one agent.
+/// An agent with its homes and processes.
 struct AgentFound<'a> {
     adapter: &'static dyn Adapter,
     homes: Vec<Home>,
@@ -68,7 +67,7 @@ struct AgentFound<'a> {
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &AgentsArgs) -> anyhow::Result<ExitStatus> {
     let scanned = app.world.scan(&Reach::default())?;
     let found = AGENTS
@@ -172,7 +171,7 @@ fn write_agent(
     writeln!(out, "  checked    against {}", profile.checked_against)
 }
 
-/// A home as people read it, and whether it is there.
+/// A home for people, and whether it exists.
 pub(crate) fn place(root: &Path, user_home: Option<&Path>) -> String {
     let there = match root.try_exists() {
         Ok(true) => "",

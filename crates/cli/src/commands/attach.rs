@@ -29,7 +29,7 @@ use crate::short_id::ShortIds;
 use crate::text;
 use whosup_core::reader::Wording;
 
-/// How many sessions are named where none was asked for.
+/// How many sessions are listed if no session is named.
 const CANDIDATES_MAX: usize = 20;
 
 const EXAMPLES: &str = "\
@@ -43,7 +43,6 @@ Inside tmux, zellij or screen, your client switches to the pane. Outside, the se
 is attached in this terminal. kitty and WezTerm focus their window.
 Exit status: 0 done, 1 exited, 2 it cannot be shown from here, 3 unknown, 4 no such session.";
 
-// What `attach` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AttachArgs {
@@ -65,7 +64,7 @@ pub(crate) struct AttachArgs {
     print: bool,
 }
 
-/// Brings the pane of a session to the person who asks.
+/// Shows the pane of a session to the caller.
 ///
 /// # Errors
 ///
@@ -92,12 +91,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &AttachArgs) -> anyhow::Result<E
     show(app, &session, how)
 }
 
-/// Shows the pane of a session for a program that no person sits before: it runs the
-/// commands that need no terminal, and prints the command where that is not enough.
+/// Shows the pane of a session for a program without a terminal: runs the commands that
+/// need no terminal, and prints the command if that is not enough.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// See [`run`].
 pub(crate) fn run_for_client(app: &mut App<'_>, id: &IdArgs) -> anyhow::Result<ExitStatus> {
     let session = look(&app.world, id)?.session;
     show(app, &session, How::WithoutTerminal)
@@ -106,11 +105,11 @@ pub(crate) fn run_for_client(app: &mut App<'_>, id: &IdArgs) -> anyhow::Result<E
 /// How a pane is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Here: another program may take over this terminal.
+    /// In this terminal, which another program may take over.
     Go,
     /// The command is printed.
     Print,
-    /// Here, but a command that needs a terminal is printed.
+    /// In this terminal, but a command that needs a terminal is printed.
     WithoutTerminal,
 }
 
@@ -142,7 +141,7 @@ fn show(app: &mut App<'_>, session: &Session, how: How) -> anyhow::Result<ExitSt
     go(app, &name, &going, is_printed)
 }
 
-/// The sessions that can be gone to, and the others that are live.
+/// The live sessions, waiting sessions first.
 fn live_sessions(world: &World) -> anyhow::Result<Vec<Session>> {
     let mut scanned = world.scan(&Reach::default())?;
     let is_shown =
@@ -151,7 +150,7 @@ fn live_sessions(world: &World) -> anyhow::Result<Vec<Session>> {
     world.describe(&mut scanned, is_shown)?;
     let mut sessions = std::mem::take(&mut scanned.snapshot.sessions);
     sessions.retain(is_shown);
-    // Those that wait come first, the longest first.
+    // Within a phase, the longest wait first.
     sessions.sort_by_key(|session| {
         let doing = session.doing();
         let order = match doing.phase {
@@ -169,7 +168,7 @@ fn longest_waiting(world: &World) -> anyhow::Result<Option<Session>> {
     Ok(sessions.find(|session| session.doing().phase == Some(Phase::Waiting)))
 }
 
-/// What came of choosing.
+/// The result of the choice.
 enum Choice {
     Taken(Box<Session>),
     Refused(ExitStatus),
@@ -233,7 +232,7 @@ fn words(session: &Session, ids: &ShortIds) -> String {
     parts.cloned().collect::<Vec<_>>().join("  ")
 }
 
-/// How its pane is reached from where this program runs.
+/// How the pane is reached from here.
 fn way_to(machine: &Machine, session: &Session) -> Option<Going> {
     match session.pane_to_show() {
         Some(pane) => {
@@ -261,7 +260,7 @@ fn why_not(session: &Session) -> String {
     }
 }
 
-/// A session that is live twice is shown in one pane, and the others are named.
+/// Names the other panes of a session that is live in several.
 fn say_further_panes(app: &mut App<'_>, session: &Session) {
     let shown = session.pane_to_show();
     let panes = session
@@ -312,7 +311,7 @@ fn go(
     };
     for command in commands {
         match run_command(&Input::of(command.clone())) {
-            // zellij fails where nothing is left to do.
+            // zellij fails if there is nothing to change.
             Err(error) if error.to_string().contains("is already focused") => {}
             answer => answer?,
         }
@@ -337,7 +336,7 @@ fn lines(going: &Going) -> Vec<String> {
 #[cfg(unix)]
 fn take_over(mut command: std::process::Command) -> anyhow::Result<ExitStatus> {
     use std::os::unix::process::CommandExt as _;
-    // Comes back only if that failed.
+    // `exec` returns only if it failed.
     let error = command.exec();
     let program = command.get_program().to_string_lossy().into_owned();
     Err(anyhow::Error::new(error).context(format!("cannot run `{program}`")))

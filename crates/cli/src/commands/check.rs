@@ -19,7 +19,6 @@ Examples:
 Exit status: 0 live, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 Only 1 means that the session has exited; 3 and 4 do not.";
 
-// What `check` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArgs {
@@ -33,11 +32,11 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-/// Answers by exit status.
+/// Answers through the exit status.
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let session = match find(&app.world, &arguments.id) {
         Ok(session) => session,
@@ -60,7 +59,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<Ex
     Ok(status_of(&session))
 }
 
-/// The exit status that answers for a session.
+/// The exit status for a session.
 pub(crate) fn status_of(session: &Session) -> ExitStatus {
     match session.liveness() {
         Liveness::Live => ExitStatus::Done,
@@ -69,7 +68,7 @@ pub(crate) fn status_of(session: &Session) -> ExitStatus {
     }
 }
 
-/// That a session is not there, or may not be, is an answer too.
+/// A missing session, or one that may be missing, is an answer too.
 fn quiet_status(error: anyhow::Error) -> anyhow::Result<ExitStatus> {
     match exit::status(&error) {
         ExitStatus::Failed => Err(error),

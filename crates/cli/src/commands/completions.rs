@@ -31,7 +31,7 @@ enum Shell {
 }
 
 impl Shell {
-    /// The name by which a completer is found.
+    /// The name in clap's list of completers.
     const fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -44,7 +44,6 @@ impl Shell {
     }
 }
 
-// What `completions` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {
@@ -57,7 +56,7 @@ pub(crate) struct CompletionsArgs {
 ///
 /// # Errors
 ///
-/// Whatever kept it from being written.
+/// If it can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &CompletionsArgs) -> anyhow::Result<ExitStatus> {
     let mut script = Vec::new();
     if arguments.shell == Shell::Nushell {

@@ -1,4 +1,4 @@
-//! `whosup conformance`: checks what an agent's sidecars are worth.
+//! `whosup conformance`: checks the sidecars that an agent writes.
 
 mod arena;
 mod burst;
@@ -29,11 +29,10 @@ use crate::json::write_document;
 
 // Checks the sidecars that an agent writes.
 //
-// Starts CMD, over and over, in a temporary home of its own, tells it on
-// standard input what to do (`start ID`, `switch ID`, `exit`, `crash`), and
-// looks at the files that it leaves: fields, modes, what a reader sees while it
-// switches as fast as it can, claims of others, two processes on one session,
-// SIGKILL at any point, odd ids, directories that may not be written.
+// Starts CMD again and again in a temporary home, sends commands to its standard input
+// (`start ID`, `switch ID`, `exit`, `crash`), and checks the files that it leaves: fields,
+// modes, what a reader sees during fast switches, claims of others, two processes on one
+// session, SIGKILL at any point, odd IDs, directories without write permission.
 // docs/conformance.md describes the lines and every check.
 //
 // Exits with 1 if a check failed, and with 2 if CMD can't be started or does not answer.
@@ -66,8 +65,8 @@ fn check_ids() -> PossibleValuesParser {
     PossibleValuesParser::new(CHECKS.iter().map(|check| check.id))
 }
 
-/// A word of the program's command line that means the same in another
-/// directory: the name of a file that is there becomes absolute.
+/// A word of the program's command line that works from any directory: the name of an
+/// existing file becomes absolute.
 fn from_anywhere(word: &OsString) -> OsString {
     let path = Path::new(word);
     if path.is_file()
@@ -78,11 +77,11 @@ fn from_anywhere(word: &OsString) -> OsString {
     word.clone()
 }
 
-/// Makes the checks and shows how each one ended.
+/// Runs the checks and shows how each ended.
 ///
 /// # Errors
 ///
-/// If the program can't be started or does not answer, or nobody takes the output.
+/// If the program can't be started or does not answer, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ConformanceArgs) -> anyhow::Result<ExitStatus> {
     let command: Vec<OsString> = arguments.command.iter().map(from_anywhere).collect();
     let words = command.iter().map(|word| word.display().to_string());

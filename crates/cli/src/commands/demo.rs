@@ -1,12 +1,11 @@
-//! `whosup demo`: shows a command at work on made-up sessions.
+//! `whosup demo`: runs a command on made-up sessions.
 //!
-//! A temporary home gets the files that agents leave, and processes of the
-//! demo's own pose as agents: copies of this program at the places where agents
-//! are installed in that home. The command then runs on a machine that has this
-//! home and these processes only. Nothing outside the temporary directory is
-//! touched, and when the demo ends, its processes and that directory go, also
-//! when a signal ends it. After a SIGKILL its processes go as well, and only
-//! the directory stays.
+//! The demo writes the files of agents into a temporary home, and starts processes that
+//! pose as agents: copies of this program at the paths where agents are installed in that
+//! home. The command then runs on a machine with only this home and these processes.
+//! Nothing outside the temporary directory is touched. When the demo ends, also by a
+//! signal, its processes and that directory are removed. After a SIGKILL the processes
+//! end as well, and only the directory stays.
 
 mod claude_code;
 mod codex;
@@ -41,20 +40,18 @@ use crate::completion::command_of_demo;
 use crate::exit::{ExitStatus, report_usage};
 use crate::verbose;
 
-/// One local disk, so that the answers are the same wherever the temporary
-/// directory lies.
+/// One local disk, so that the answers do not depend on where the temporary directory is.
 const MOUNTS: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n";
 
 const ABOUT: &str = "\
 This is a demo: these sessions are made up, in a temporary home, and their
 processes are copies of whosup that pose as agents. All of it goes when it ends.";
 
-// Shows a command at work on made-up sessions.
+// Runs a command on made-up sessions.
 //
-// Makes a temporary home with sessions of every supported agent in every
-// condition, held by processes of its own that pose as agents, and runs a
-// command there: `list`, or what comes after `--`. Nothing else on this
-// machine is looked at or touched, and nothing stays behind, also after
+// Makes a temporary home with sessions of every supported agent in every condition, held by
+// processes that pose as agents, and runs a command there: `list`, or what comes after `--`.
+// Nothing else on this machine is looked at or touched, and nothing stays behind, also after
 // Ctrl-C. (A SIGKILL leaves the temporary directory, but no process.)
 //
 // Exits with the status of the command.
@@ -74,11 +71,11 @@ pub(crate) struct DemoArgs {
 /// The sessions that completion offers.
 pub(crate) const SESSIONS: [&str; 5] = claude_code::SESSIONS;
 
-/// Shows a command at work on made-up sessions.
+/// Runs a command on made-up sessions.
 ///
 /// # Errors
 ///
-/// Whatever kept the demo from being put up, or the command from answering.
+/// If the demo can't be set up, or the command failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<ExitStatus> {
     let words = std::iter::once(OsString::from("whosup")).chain(arguments.command.iter().cloned());
     let shown = match cli::parse(words) {
@@ -111,7 +108,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     }
     let mut inner = app.on(look);
     let answered = run_command(&mut inner, shown.command.unwrap_or_else(Command::list));
-    // While signals still end the demo: whoever reads may take their time.
+    // While signals still end the demo: the reader of the output may be slow.
     let written = app.out.flush();
     stage.end()?;
     let status = answered?;
@@ -119,7 +116,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     Ok(status)
 }
 
-/// Starts the processes, writes the files, and returns what looks at the result.
+/// Starts the processes, writes the files, and returns the machine for the command.
 fn put_up(stage: &Stage) -> anyhow::Result<impl Fn() -> Machine + use<>> {
     let props = Props::new(stage, now_ms());
     let parts: Vec<Part> = [

@@ -18,7 +18,6 @@ Examples:
 whosup's own files are written.
 Exit status: 0 done, 2 the session is live or the command failed, 3 it may be live, 4 no such session.";
 
-// What `dismiss` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DismissArgs {
@@ -29,11 +28,11 @@ pub(crate) struct DismissArgs {
     pub(super) undo: bool,
 }
 
-/// Keeps a session out of default views, or brings it back.
+/// Hides a session from default views, or shows it again.
 ///
 /// # Errors
 ///
-/// If the session is not found or is live, or that can't be written down.
+/// If the session is not found or is live, or its record can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &DismissArgs) -> anyhow::Result<ExitStatus> {
     let session = &find(&app.world, &arguments.id)?;
     let id = text::visible(session.key.session.as_str());

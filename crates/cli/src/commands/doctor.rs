@@ -35,7 +35,6 @@ Examples:
 Ends exited sessions first, as `whosup sweep` does.
 Exit status: 0 no problems (or all fixed), 1 problems found, 2 usage error or failure.";
 
-// What `doctor` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
@@ -58,7 +57,7 @@ pub(crate) struct DoctorArgs {
 /// # Errors
 ///
 /// If the configuration can't be understood, there is no place for records, or
-/// nobody takes the output.
+/// the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &DoctorArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,
@@ -97,11 +96,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DoctorArgs) -> anyhow::Result<E
     )
 }
 
-/// What is wrong with records, sessions and hooks, by one look.
+/// What is wrong with records, sessions and hooks, from one scan.
 fn look(app: &App<'_>, report: &SweepReport) -> anyhow::Result<Vec<Check>> {
     let machine = app.world.machine();
     let mut scanned = app.world.scan(&Reach::default())?;
-    // A hook may be silent while its transcript grows.
+    // Hooks may be silent while the transcript grows.
     let is_working = |session: &Session| {
         session.liveness() == Liveness::Live && session.phase() == Some(Phase::Working)
     };
@@ -136,7 +135,7 @@ fn look(app: &App<'_>, report: &SweepReport) -> anyhow::Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Fixes what can be fixed without a person.
+/// Applies the fixes that need no person.
 fn fix(app: &App<'_>, checks: &mut [Check]) {
     let findings = checks.iter_mut().flat_map(|check| &mut check.findings);
     for finding in findings {
@@ -162,7 +161,7 @@ fn write_ended(app: &mut App<'_>, arguments: &DoctorArgs, ended: usize) -> anyho
     Ok(())
 }
 
-/// Writes what was checked: a line if all is well, else each finding with what to do.
+/// Writes a check: one line if all is well, else each finding with a fix.
 fn write(app: &mut App<'_>, check: &Check, redaction: &Redaction) -> anyhow::Result<()> {
     let shown = |words: &str| text::visible(&redaction.apply(words));
     if check.findings.is_empty() {
@@ -226,7 +225,7 @@ fn put_right(app: &App<'_>, remedy: &Remedy) -> anyhow::Result<()> {
                 environment,
                 program: &program,
             };
-            // Nothing to do where an earlier finding was of the same settings.
+            // An earlier finding was about the same settings.
             if let Some(change) = plan_install(&site, &store)? {
                 make(&change)?;
             }

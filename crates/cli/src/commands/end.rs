@@ -16,7 +16,6 @@ Examples:
 Only whosup's own record is written: no process is stopped and no agent's file is touched. Live
 sessions are refused. A session that its agent resumes becomes live again.";
 
-// What `end` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EndArgs {

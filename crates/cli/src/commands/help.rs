@@ -16,7 +16,6 @@ Examples:
   whosup help list             The same as `whosup list --help`
   whosup help hooks install    Help of a command of a command";
 
-// What `help` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HelpArgs {

@@ -32,7 +32,6 @@ Examples:
 Agents run this command from their hook settings. It always exits with 0 and prints nothing.
 Errors go to `hook.log` beside the records, in ~/.local/state/whosup.";
 
-// What `hook` is told.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HookArgs {
@@ -47,12 +46,12 @@ pub(crate) struct HookArgs {
     rest: Vec<std::ffi::OsString>,
 }
 
-/// Records the event on standard input. Always done: a hook must neither stop its
-/// agent nor speak to it.
+/// Records the event on standard input. Always succeeds: a hook must neither stop its
+/// agent nor print anything.
 pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     let environment = Environment::here();
     let now_ms = now_ms();
-    // What a fault would print, the agent would read.
+    // The agent would read the message of a panic.
     std::panic::set_hook(Box::new(|_| {}));
     let recorded = catch_unwind(AssertUnwindSafe(|| {
         record(app, arguments, &environment, now_ms)
@@ -66,14 +65,14 @@ pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     ExitStatus::Done
 }
 
-/// Tells whether the command line asks for this command, well formed or not.
+/// Whether the command line asks for this command, well formed or not.
 pub(crate) fn is_asked_for() -> bool {
     std::env::args_os()
         .nth(1)
         .is_some_and(|first| first == "hook")
 }
 
-/// Notes a command line that can't be understood. Done all the same.
+/// Notes a usage error in the log of hooks. Succeeds all the same.
 pub(crate) fn note_usage(error: &clap::Error) -> ExitStatus {
     let message = error.kind().to_string();
     note_problem(&Environment::here(), now_ms(), "hook", &message);
@@ -93,7 +92,7 @@ fn record(
     let adapter = known.ok_or_else(|| TrackError::UnknownAgent {
         agent: agent.to_owned(),
     })?;
-    // A configuration that can't be understood may say that prompts are private.
+    // A broken configuration may say that prompts are private.
     let (prompts, problem) = match app.world.config_in(environment) {
         Ok(config) if config.reading.prompts == config::Prompts::Show => (Prompts::Keep, None),
         Ok(_) => (Prompts::Drop, None),
@@ -114,19 +113,19 @@ fn record(
     problem.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Ends this process in time, whatever it waits for: a file system that does not answer,
-/// say. The agent waits for its hook.
+/// Ends this process in time, whatever blocks it (a file system that does not answer, for
+/// example): the agent waits for its hook.
 #[expect(clippy::exit, reason = "what waits can't be interrupted")]
 fn end_in_time() {
     let watch = || {
         std::thread::sleep(TIME_MAX);
         std::process::exit(0);
     };
-    // Where no thread can be started, the event is recorded all the same.
+    // Without a thread, the event is recorded all the same.
     std::thread::Builder::new().spawn(watch).ok();
 }
 
-/// The input is a whole JSON value, so that nothing can follow it.
+/// The input is a complete JSON value: nothing can follow it.
 fn is_whole(input: &[u8]) -> bool {
     input.trim_ascii_end().ends_with(b"}")
         && serde_json::from_slice::<serde::de::IgnoredAny>(input).is_ok()

@@ -26,7 +26,7 @@ use crate::json::reports::{Head, HooksDocument};
 use crate::json::write_document;
 use crate::text;
 
-/// How long the smallest difference is looked for; after that any will do.
+/// How long to look for the smallest difference; after that any difference will do.
 const DIFFERENCE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Why there is nothing to do.
@@ -43,7 +43,6 @@ Examples:
 Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
 `uninstall` restores the original bytes.";
 
-// What `hooks` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HooksArgs {
@@ -61,7 +60,6 @@ enum Action {
     Status(StatusArgs),
 }
 
-/// Which settings, and how.
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
     /// Agents to change; all that have a home here if omitted
@@ -75,7 +73,6 @@ struct ChangeArgs {
     yes: bool,
 }
 
-/// Which settings.
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
     /// Agents to report; all that have a home here if omitted
@@ -90,8 +87,8 @@ struct StatusArgs {
 ///
 /// # Errors
 ///
-/// If settings can't be understood or written, nobody is there to be asked, or
-/// nobody takes the output.
+/// If settings can't be understood or written, no person can be asked, or the output
+/// can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<ExitStatus> {
     match &arguments.action {
         Action::Install(arguments) => change(app, arguments, &INSTALL),
@@ -100,12 +97,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<Ex
     }
 }
 
-/// Installing or removing, in the words that a person reads.
+/// The messages of installing or removing.
 struct Work {
     plan: fn(&HookSite<'_>, &Store) -> Result<Option<Change>, TrackError>,
-    /// What is reported of an agent that needs no change.
+    /// For an agent that needs no change.
     unchanged: &'static str,
-    /// What is reported of an agent that was changed.
+    /// For an agent that was changed.
     changed: &'static str,
 }
 
@@ -137,7 +134,7 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
             program: &program,
         };
         match (work.plan)(&site, &store) {
-            // Several homes may share their settings.
+            // Several homes may share one settings file.
             Ok(Some(change)) if changes.iter().any(|one| one.path == change.path) => {}
             Ok(Some(change)) => changes.push(change),
             Ok(None) => {
@@ -182,8 +179,8 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
     Ok(end)
 }
 
-/// The agents that are meant, in each of their homes. An agent that nobody named
-/// and that has no home here is left out.
+/// The agents that are meant, each with all of its homes. An agent that was not named
+/// on the command line and has no home here is left out.
 fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
     let mut found = Vec::new();
     for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
@@ -208,7 +205,7 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
     Ok(found)
 }
 
-/// Shows how many lines come and go, or each of them.
+/// Shows how many lines are added and removed, or all of them.
 fn show(app: &mut App<'_>, change: &Change, has_lines: bool) -> anyhow::Result<()> {
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();

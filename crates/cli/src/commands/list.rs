@@ -57,7 +57,6 @@ that the agent has started. `io` is what the agent's process has read and writte
 `session`, `unattributed` process and `problem`. Use it for very large homes: sessions are printed
 as they are found, and not kept in memory, unless --sort is given.";
 
-// What `list` is asked for.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {
@@ -147,7 +146,7 @@ pub(crate) struct ListArgs {
     /// Measure processor time, memory and storage of live sessions for the JSON
     #[arg(long)]
     resources: bool,
-    /// Some filters are those of the configuration.
+    /// Some filters come from the configuration.
     #[arg(skip)]
     is_filtered_by_config: bool,
     /// Print one JSON object per line, each session as soon as it is found
@@ -155,11 +154,11 @@ pub(crate) struct ListArgs {
     ndjson: bool,
 }
 
-/// Lists.
+/// Lists sessions.
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
     if let Some(Format::Help) = arguments.format {
         format::write_help(app.out)?;
@@ -213,7 +212,7 @@ fn write_ndjson(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
     lines.finish(&chosen)
 }
 
-/// What is for a person alone is as the person has configured it.
+/// Writes the table for people, with the configured defaults.
 fn write_table(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
     let arguments = &arguments.with_defaults(&app.world.config()?.list);
     let columns = arguments.columns();
@@ -244,8 +243,8 @@ impl ListArgs {
         }
     }
 
-    /// The same, with what a person has configured where the command line says nothing.
-    /// With `--all` no filter is configured.
+    /// The same, with configured defaults for what the command line leaves out. With `--all`
+    /// no filter is configured.
     fn with_defaults(&self, defaults: &ListDefaults) -> Self {
         let mut filled = self.clone();
         if self.sort.is_none() {
@@ -267,7 +266,7 @@ impl ListArgs {
         filled
     }
 
-    /// Counts and measures what is shown in these columns, and what is asked for besides.
+    /// Counts and measures what these columns and the arguments need.
     fn count<'a>(&self, world: &'a World, mut columns: Vec<Column>) -> anyhow::Result<Count<'a>> {
         columns.extend(self.sort);
         if self.usage {
@@ -353,8 +352,8 @@ impl ListArgs {
         self.cwd.is_some() || !self.agent.is_empty() || self.is_about_conversations()
     }
 
-    /// A list of sessions of some kind only: processes without a session have
-    /// no place in a table of them.
+    /// The list is filtered by a property of sessions, so that processes without a session
+    /// have no place in it.
     fn is_about_conversations(&self) -> bool {
         !self.liveness.is_empty() || !self.phase.is_empty() || self.since.is_some()
     }
@@ -368,7 +367,7 @@ impl ListArgs {
     }
 }
 
-/// Takes the default where nothing is given; whether that is something.
+/// Takes the default if nothing is given; returns whether it was taken.
 fn or_default<T: Clone>(given: &mut Vec<T>, default: &[T]) -> bool {
     let is_taken = given.is_empty() && !default.is_empty();
     if is_taken {
@@ -377,10 +376,10 @@ fn or_default<T: Clone>(given: &mut Vec<T>, default: &[T]) -> bool {
     is_taken
 }
 
-/// Reads the name of a column that a list is sorted by.
+/// Parses the name of a column to sort by.
 fn sort_parser() -> impl TypedValueParser<Value = Column> {
     let names = Column::ALL.map(Column::name);
-    // What `age` was called first.
+    // The former name of `age`.
     let hidden = PossibleValue::new("activity").hide(true);
     let names = names.into_iter().map(PossibleValue::new).chain([hidden]);
     PossibleValuesParser::new(names)

@@ -17,7 +17,6 @@ Examples:
   whosup man | man -l -                    Read the page of whosup
   whosup man ~/.local/share/man/man1       Install the pages of all commands";
 
-// What `man` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {
@@ -31,7 +30,7 @@ pub(crate) struct ManArgs {
 ///
 /// # Errors
 ///
-/// Whatever kept them from being written.
+/// If a page can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ManArgs) -> anyhow::Result<ExitStatus> {
     let Some(directory) = &arguments.directory else {
         let commands = commands();
@@ -60,10 +59,10 @@ fn write_pages(directory: &Path) -> std::io::Result<usize> {
     Ok(commands.len())
 }
 
-/// whosup itself first, then each command that is shown, with the commands of it.
+/// whosup itself first, then each command that is not hidden, with subcommands.
 fn commands() -> Vec<clap::Command> {
     let mut whosup = Cli::command();
-    // Hands the options of every command down, and names the pages.
+    // Passes global options down, and names the pages.
     whosup.build();
     let mut commands = vec![whosup];
     let mut at = 0;

@@ -38,8 +38,8 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::exit::ExitStatus;
 
-/// What to do. The options of a command are put together once it is asked for; then a doc
-/// comment on them would stand in the place of the one here.
+/// What to do. Options of a command are flattened in when it is parsed; a doc comment on
+/// them would replace the comment here.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -113,7 +113,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What is done when nothing is asked for.
+    /// The default command.
     pub(crate) fn list() -> Self {
         Self::List(list::ListArgs::default())
     }
@@ -123,7 +123,7 @@ impl Command {
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering, for [`crate::exit::report`].
+/// The error of the command, for [`crate::exit::report`].
 pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result<ExitStatus> {
     match command {
         Command::List(arguments) => list::run(app, &arguments),

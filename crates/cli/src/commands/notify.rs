@@ -53,7 +53,6 @@ input: `kind`, `at`, `summary`, and `sessions` as in `whosup list --json`. At mo
 for each session and kind is sent in ten seconds, and a burst is summed up. The table `[notify]` of
 config.toml has defaults and quiet hours.";
 
-// What `notify` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NotifyArgs {
@@ -86,7 +85,7 @@ pub(crate) struct NotifyArgs {
 ///
 /// # Errors
 ///
-/// Whatever keeps it from notifying.
+/// If it can't watch sessions or write its output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<ExitStatus> {
     let defaults = app.world.config()?.notify.clone();
     let way = way(arguments, &defaults);
@@ -145,7 +144,7 @@ fn scope<'a>(
     (agents, arguments.cwd.as_ref().or(defaults.cwd.as_ref()))
 }
 
-/// Phases and liveness are not filtered: a transition has two sides.
+/// Phase and liveness are not filtered: a transition has two sides.
 fn filter(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> anyhow::Result<Filter> {
     let (agents, directory) = scope(arguments, defaults);
     Ok(Filter {
@@ -206,7 +205,7 @@ fn test(app: &mut App<'_>, way: &Way, defaults: &NotifyDefaults) -> anyhow::Resu
     Ok(ExitStatus::Done)
 }
 
-/// What is known of the sessions, and what is said of their changes.
+/// The known sessions, and the notifications about their changes.
 struct Notifier {
     on: Vec<On>,
     budget: Option<Budget>,
@@ -249,8 +248,7 @@ impl Notifier {
         match message {
             Message::Snapshot { rows, .. } => {
                 self.frame = Arc::clone(&rows.frame);
-                // What was so at the start is no news. A later snapshot means that
-                // changes were lost.
+                // The state at the start is no news. A later snapshot means that changes were lost.
                 let known = self.known.replace(rows.sessions.clone());
                 if known.is_none() {
                     let sessions = count(rows.sessions.len(), "session", "sessions");

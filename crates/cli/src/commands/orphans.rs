@@ -35,7 +35,6 @@ Examples:
 An orphan is a session whose process is gone without a recorded end: after a crash, a kill, a
 closed terminal or a reboot. Sessions that a sweep has ended since are included.";
 
-// What `orphans` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {
@@ -56,11 +55,11 @@ pub(crate) struct OrphansArgs {
     json: bool,
 }
 
-/// Lists what exited without ending, with the command that goes on with each.
+/// Lists sessions that exited without ending, each with the command that resumes it.
 ///
 /// # Errors
 ///
-/// If the configuration can't be understood, or nobody takes the output.
+/// If the configuration can't be understood, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<ExitStatus> {
     say_unknown_agents(app, &arguments.agent);
     let (mut snapshot, ids) = orphans(&app.world, arguments)?;
@@ -81,8 +80,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<
     Ok(ExitStatus::Done)
 }
 
-/// Everything on disk is looked at only where a record tells of a session that a
-/// sweep has ended, which nothing else leads to.
+/// Scans everything on disk only if there is a record of a session that a sweep has
+/// ended: no other source leads to that session.
 fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, ShortIds)> {
     let below = arguments.cwd.as_deref().map(real_directory).transpose()?;
     let agents = agents_of_swept(world);

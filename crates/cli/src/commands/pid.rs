@@ -21,7 +21,6 @@ Examples:
 Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 A live session whose process is not known gives 3. A PID is printed only with status 0.";
 
-// What `pid` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PidArgs {
@@ -40,7 +39,7 @@ pub(crate) struct PidArgs {
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<ExitStatus> {
     let session = &find(&app.world, &arguments.id)?;
     if arguments.json {

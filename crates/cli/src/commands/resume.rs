@@ -31,9 +31,8 @@ written is never run, and `--print` needs `--force` to print it. Read it before 
 Exit status: that of the agent; 2 not run, 3 the session may be live, 4 no such session.";
 
 /// Why a command of an agent without an adapter is not run.
-const UNTRUSTED: &str = "its command comes from a file that anybody may have written";
+const UNTRUSTED: &str = "its command comes from a file that any program may have written";
 
-// What `resume` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ResumeArgs {
@@ -48,11 +47,11 @@ pub(crate) struct ResumeArgs {
     force: bool,
 }
 
-/// Becomes the agent's own command that goes on with a session.
+/// Replaces this process with the agent's own command for resuming a session.
 ///
 /// # Errors
 ///
-/// If the session is not found or has no such command, or that can't be run.
+/// If the session is not found or has no such command, or the command can't be run.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<ExitStatus> {
     let shown = look(&app.world, &arguments.id)?;
     let session = &shown.session;
@@ -111,7 +110,7 @@ fn name_of(session: &Session) -> String {
     format!("{} session {id}", session.key.agent)
 }
 
-/// Why a second process might meet another one on this session.
+/// Why a second process on this session might conflict with another.
 fn in_use(session: &Session) -> Option<(String, ExitStatus)> {
     let pids = session.owner.iter().map(|owner| owner.pid);
     let pids = pids.chain(session.other_live_pids());
@@ -149,7 +148,7 @@ fn why_not(session: &Session) -> String {
     }
 }
 
-/// What is run, and where.
+/// The command to run, and the directory.
 struct Resumption {
     directory: Option<PathBuf>,
     invocation: Invocation,
@@ -190,8 +189,8 @@ impl Resumption {
 
     fn check_directory(&self, name: &str, mounts: &Mounts) -> anyhow::Result<()> {
         match &self.directory {
-            // Where it can't be asked for without the risk of waiting for ever, the change
-            // to it, which the user asked for, says so.
+            // Where the check could block for ever, the change to that directory, which the user
+            // asked for, reports the error.
             Some(directory) if mounts.touchable(directory).is_ok_and(|its| !its.is_dir()) => {
                 let shown = text::visible(&directory.to_string_lossy());
                 anyhow::bail!("cannot resume {name}: the directory `{shown}` is no longer there")
@@ -214,10 +213,10 @@ impl Resumption {
                     .map(|(name, value)| (name, value)),
             );
         if let Some(directory) = &self.directory {
-            // A shell would say so too.
+            // A shell would report it too.
             command.current_dir(directory).env("PWD", directory);
         }
-        // Comes back only if that failed.
+        // `exec` returns only if it failed.
         let error = command.exec();
         Err(anyhow::Error::new(error).context(format!("cannot run `{}`", program.display())))
     }

@@ -31,15 +31,15 @@ use crate::app::{App, say};
 use crate::completion;
 use crate::exit::ExitStatus;
 
-/// What a shell reports for a program that a signal ended: this, and the signal.
+/// Added to the signal in the exit status, as shells do.
 const SIGNAL_BASE: i32 = 128;
 
-// Runs a program and gives it a session, which is listed as any other.
+// Runs a program and gives it a session, which is listed like any other.
 //
-// The program runs in this terminal, gets the signals that are sent to whosup,
-// and its exit status is that of whosup (128 + N after signal N). While it runs
-// its sidecar lies in the common place, so that `whosup list` shows it; when it
-// ends, how it ended is recorded.
+// The program runs in this terminal and gets the signals that are sent to whosup, and its
+// exit status becomes that of whosup (128 + N after signal N). While it runs, a sidecar in
+// the common place announces it to `whosup list`; when it ends, the cause of the end is
+// recorded.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -69,17 +69,17 @@ fn parse_session(text: &str) -> Result<SessionId, String> {
     SessionId::parse(text).map_err(|error| error.to_string())
 }
 
-/// Becomes the program that it was started to become, in the terminal that was
-/// made for it. Returns if it was not started for that, or can't.
-pub(crate) fn become_program_if_told() -> Option<ExitCode> {
-    terminal::become_program_if_told()
+/// Becomes the program that this process was started to become, in the terminal that was
+/// made for it. Returns if it was not started for that, or if that fails.
+pub(crate) fn become_program_if_asked() -> Option<ExitCode> {
+    terminal::become_program_if_asked()
 }
 
 /// Runs the program.
 ///
 /// # Errors
 ///
-/// If it can't be started. What can't be written about it is said and no failure.
+/// If it can't be started. A sidecar or record that can't be written is only reported.
 pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<ExitStatus> {
     let name = arguments.command.first().context("no program")?;
     let agent = match &arguments.agent {
@@ -109,8 +109,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<Exit
     Ok(ExitStatus::OfProgram(code(status)))
 }
 
-/// The exit status of a program that could not be started: as shells have it, 127 for one
-/// that is not there and 126 for one that can't be executed (POSIX, 2.8.2).
+/// The exit status for a program that could not be started, as in shells: 127 if it does
+/// not exist, 126 if it can't be executed (POSIX, 2.8.2).
 fn not_started(error: &anyhow::Error) -> ExitStatus {
     let cause = error.downcast_ref::<std::io::Error>();
     match cause.map(std::io::Error::kind) {
@@ -120,7 +120,7 @@ fn not_started(error: &anyhow::Error) -> ExitStatus {
     }
 }
 
-/// The name of a program as that of an agent.
+/// The agent name for a program.
 fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
     let stem = program.file_stem().and_then(|stem| stem.to_str());
     let name: String = stem
@@ -143,7 +143,7 @@ fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
     }
 }
 
-/// A session's id that no other has: when it began and who began it.
+/// A new session ID, from the date and the PID.
 fn new_session() -> anyhow::Result<SessionId> {
     let id = format!("run-{:x}-{:x}", now_ms(), std::process::id());
     Ok(SessionId::parse(&id)?)
@@ -154,7 +154,7 @@ fn now_ms() -> i64 {
     i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What is said of the program while it runs.
+/// The announcement of the program while it runs.
 struct Announced {
     owner: Option<Owner>,
     supervised: Option<Supervised>,
@@ -162,7 +162,7 @@ struct Announced {
 }
 
 impl Announced {
-    /// Announces it, as far as that can be done.
+    /// Announces the program, as far as possible.
     fn of(pid: Pid, agent: &AgentId, session: &SessionId, err: &mut dyn std::io::Write) -> Self {
         let work_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let establish = || -> anyhow::Result<Owner> {
@@ -201,7 +201,7 @@ impl Announced {
         }
     }
 
-    /// Announces what it is doing; it goes on without, where that can't be written.
+    /// Announces the phase; a failed write is ignored.
     fn update(&self, phase: Phase) {
         let before = self.phase.replace(phase);
         if before == phase {
@@ -215,8 +215,7 @@ impl Announced {
         }
     }
 
-    /// Announces that it has ended, and how. Returns the record if there is an end to pass
-    /// on.
+    /// Announces the end and its cause. Returns the record if there is an end to pass on.
     fn end(self, status: ProgramStatus, err: &mut dyn std::io::Write) -> Option<SessionRecord> {
         let noted = self
             .supervised
@@ -240,10 +239,10 @@ impl Announced {
     }
 }
 
-/// What has happened when one phase follows another.
+/// The event between two phases.
 fn event(before: Phase, now: Phase) -> Option<EventKind> {
     match (before, now) {
-        // It was answered, and the turn goes on.
+        // The question was answered, and the turn continues.
         (Phase::Waiting(_), Phase::Working) => Some(EventKind::ToolStarted),
         (_, Phase::Working) => Some(EventKind::TurnStarted),
         (_, Phase::Idle) => Some(EventKind::TurnEnded),
@@ -254,7 +253,7 @@ fn event(before: Phase, now: Phase) -> Option<EventKind> {
     }
 }
 
-/// The home that sessions of an agent in the common place are in.
+/// The home of an agent's sessions in the common place.
 fn home_of(environment: &Environment, agent: &AgentId) -> PathBuf {
     let own = adapter(agent).and_then(|adapter| adapter.homes(environment).into_iter().next());
     let common = || common_place::root(environment).map(|root| root.join(agent.as_str()));
@@ -286,7 +285,7 @@ fn cause(status: ProgramStatus) -> EndCause {
     code.or_else(signal).unwrap_or(EndCause::ProcessGone)
 }
 
-/// The exit status that stands for it, as shells have it.
+/// The exit status for it, as in shells.
 fn code(status: ProgramStatus) -> u8 {
     let code = status.code();
     let code = code.or_else(|| Some(SIGNAL_BASE + status.signal()?));

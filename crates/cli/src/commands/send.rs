@@ -29,8 +29,8 @@ use crate::pane_command::run as run_command;
 
 /// How long a text may be, in bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// How long it is waited between a text and Enter: an agent takes what comes at once with a
-/// paste for a part of it.
+/// The pause between a text and Enter: an agent takes what comes right after a paste for
+/// part of the paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(150);
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,6 @@ removed.
 Exit status: 0 typed, 1 exited, 2 refused or failed, 3 unknown, 4 no such session, 124 no answer in
 time.";
 
-// What `send` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SendArgs {
@@ -80,11 +79,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &SendArgs) -> anyhow::Result<Exi
     type_text(app, arguments, &text)
 }
 
-/// Types a text for who is no person at a terminal, and does not wait for an answer.
+/// Types a text for a client without a terminal, and does not wait for an answer.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// See [`run`].
 pub(crate) fn run_for_client(
     app: &mut App<'_>,
     id: IdArgs,
@@ -165,7 +164,7 @@ fn read_text(text: &str) -> anyhow::Result<String> {
     String::from_utf8(bytes).context("cannot type this text: it is not UTF-8")
 }
 
-/// Why nothing can be typed into a session, whatever the person wants.
+/// Why a text can't be typed into a session, even with `--force`.
 fn refusal(session: &Session) -> Option<(String, ExitStatus)> {
     if session.liveness() != Liveness::Live {
         let answer = session.liveness().name();
@@ -197,7 +196,7 @@ fn refusal(session: &Session) -> Option<(String, ExitStatus)> {
     }
 }
 
-/// Why nothing should be typed into a session, unless the person knows better.
+/// Why a text should not be typed into a session without `--force`.
 fn doubt(session: &Session) -> Option<(String, ExitStatus)> {
     if is_inferred(session) {
         let why = "which process runs it is only inferred".to_owned();
@@ -224,7 +223,7 @@ fn doubt(session: &Session) -> Option<(String, ExitStatus)> {
     }
 }
 
-/// Where a text goes.
+/// The target of a text.
 struct Target<'a> {
     machine: &'a Machine,
     pane: &'a Pane,
@@ -253,7 +252,7 @@ impl<'a> Target<'a> {
         host_of(self.pane).ok_or_else(|| anyhow!("{} takes no text", self.pane.host))
     }
 
-    /// Types, if at this moment the process is there and has the pane's terminal.
+    /// Types, if the process is still there and has the pane's terminal.
     fn type_it(&self, typing: Option<Typing>) -> anyhow::Result<()> {
         let typing = typing.context("its pane host takes no text")?;
         for input in &typing.prepare {

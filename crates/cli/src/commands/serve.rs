@@ -22,7 +22,7 @@ use crate::app::{App, say};
 use crate::exit::ExitStatus;
 use crate::watched::machine_of;
 
-/// Where it listens unless it is asked to listen elsewhere.
+/// The default address.
 const ADDRESS: &str = "127.0.0.1:7697";
 
 const EXAMPLES: &str = "\
@@ -39,7 +39,6 @@ routes. The token is kept in a file that only you can read.
 Exit status: 0 the server was ended; --status: 0 it is running, 1 it has exited, 3 unknown,
 4 there is none; 2 another server is running or the command failed.";
 
-// What `serve` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
@@ -77,11 +76,11 @@ pub(crate) struct ServeArgs {
     tls_key: Option<PathBuf>,
 }
 
-/// Serves until it is ended, or says where another server does.
+/// Serves until it is ended, or reports where another server listens.
 ///
 /// # Errors
 ///
-/// Whatever kept it from serving.
+/// If it can't serve.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<ExitStatus> {
     let tokens = Tokens::of(app.world.machine().environment())?;
     let known = find_running(app.world.machine(), tokens.directory());
@@ -132,7 +131,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
     served.map(|()| ExitStatus::Done)
 }
 
-/// Two servers that start at once find none each; the announcement of one comes first.
+/// Two servers that start at once do not find each other; the first announcement wins.
 fn has_lost_the_race(announced: &Announced, tokens: &Tokens) -> bool {
     let machine = Machine::here();
     let is_other =
@@ -180,7 +179,7 @@ fn say_how_to_end(app: &mut App<'_>, arguments: &ServeArgs) {
     );
 }
 
-/// Another server is running: that is the answer, unless something was asked of it.
+/// Another server is running: reports it, unless an option asks for something else.
 fn use_running(
     app: &mut App<'_>,
     arguments: &ServeArgs,
@@ -234,8 +233,8 @@ fn say_status(app: &mut App<'_>, tokens: &Tokens, known: &[Running]) -> anyhow::
     Ok(status)
 }
 
-/// Opens the dashboard. The token is in no argument list, which every user can read: the
-/// browser is given a page that leads there.
+/// Opens the dashboard. The token is not passed as an argument, which every user could
+/// read: the browser gets a page that redirects to it.
 fn open(tokens: &Tokens, url: &str) -> anyhow::Result<()> {
     let page = write_opener(tokens, url)?;
     let opener = if cfg!(target_vendor = "apple") {

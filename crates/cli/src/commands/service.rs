@@ -1,5 +1,5 @@
-//! `whosup service`: writes the file by which the system keeps a command running. It starts
-//! and stops nothing without `--now`.
+//! `whosup service`: writes the file for the system's service manager. Without `--now` it
+//! starts and stops nothing.
 
 mod unit;
 
@@ -27,7 +27,6 @@ The service is a unit of systemd in ~/.config/systemd/user, and an agent of laun
 ~/Library/LaunchAgents on macOS. It runs `whosup serve` or `whosup notify` without options: those of
 `notify` stand in config.toml. A file that whosup did not write is neither replaced nor removed.";
 
-// What `service` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServiceArgs {
@@ -54,7 +53,7 @@ struct ChangeArgs {
     now: bool,
 }
 
-/// What can be kept running.
+/// The services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Service {
     Serve,
@@ -77,7 +76,7 @@ impl Service {
 ///
 /// # Errors
 ///
-/// Whatever kept it from doing so.
+/// If files or the service manager fail.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ServiceArgs) -> anyhow::Result<ExitStatus> {
     let keeper = Keeper::here()?;
     match &arguments.action {
@@ -95,7 +94,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServiceArgs) -> anyhow::Result<
 
 fn install(app: &mut App<'_>, keeper: Keeper, change: &ChangeArgs) -> anyhow::Result<()> {
     let service = change.service;
-    // A service that can't read its configuration would be started again and again.
+    // With a broken configuration the service would be restarted again and again.
     app.world.config()?;
     let path = file(app, keeper, service)?;
     let bytes = wanted(app, keeper, service)?.into_bytes();
@@ -126,7 +125,7 @@ fn uninstall(app: &mut App<'_>, keeper: Keeper, change: &ChangeArgs) -> anyhow::
     let place = shown(app, &path);
     let commands = keeper.stop(service, &path);
     let mark = keeper.mark(service);
-    // What is not ours is not stopped either.
+    // A service of another file is not stopped either.
     let is_ours = matches!(ServiceFile::at(&path, &mark)?, ServiceFile::Ours(_));
     if is_ours && change.now {
         run_or_say(app, &commands, true, "")?;
@@ -142,7 +141,7 @@ fn uninstall(app: &mut App<'_>, keeper: Keeper, change: &ChangeArgs) -> anyhow::
     run_or_say(app, &commands, false, "to stop it, if it is running:")
 }
 
-/// What is known of a service.
+/// The state of a service.
 fn state(app: &App<'_>, keeper: Keeper, service: Service) -> anyhow::Result<String> {
     let path = file(app, keeper, service)?;
     let place = shown(app, &path);
@@ -164,7 +163,7 @@ fn file(app: &App<'_>, keeper: Keeper, service: Service) -> anyhow::Result<PathB
     keeper.file(service, app.world.machine().environment())
 }
 
-/// What the file has to say.
+/// The text of the file.
 fn wanted(app: &App<'_>, keeper: Keeper, service: Service) -> anyhow::Result<String> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut argv = vec![program];

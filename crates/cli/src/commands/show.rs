@@ -23,7 +23,6 @@ Examples:
   whosup show 0a022b20 --tail 5        The same, with the last five messages
   whosup show codex:01a2 --json        A snapshot of this session alone, as JSON";
 
-// What `show` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
@@ -52,11 +51,11 @@ impl ShowArgs {
     }
 }
 
-/// Writes the last messages of a session, and nothing else.
+/// Writes only the last messages of a session.
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(super) fn run_messages(
     app: &mut App<'_>,
     id: &IdArgs,
@@ -73,7 +72,7 @@ pub(super) fn run_messages(
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<ExitStatus> {
     let mut shown = look(&app.world, &arguments.id)?;
     shown.measure(app.world.machine());
@@ -112,7 +111,7 @@ pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
     Ok(world.reader()?.single(&id.query())?)
 }
 
-/// Counts what the session used, in both places where it is.
+/// Counts what the session used, in both copies of it.
 fn count(world: &World, ledger: &mut Ledger, shown: &mut Single) {
     ledger.add_to(world.machine(), &mut shown.session);
     for session in &mut shown.snapshot.sessions {

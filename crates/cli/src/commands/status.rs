@@ -29,14 +29,13 @@ Examples:
 
 Ends exited sessions first, as `whosup sweep` does.";
 
-/// What a system says of what may not be read (`strerror(EACCES)`).
+/// The end of the system's message for EACCES.
 const PERMISSION_DENIED: &str = "ermission denied";
-/// What a directory is called that could not be listed.
+/// The name of a directory that could not be listed.
 const UNREAD: &str = "unreadable";
-/// What a session is called that nobody can tell of, and that has been silent long.
+/// The name of sessions whose state is unknown and that have been silent for long.
 const STALE: &str = "stale";
 
-// What `status` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {
@@ -65,7 +64,7 @@ enum Form {
 }
 
 impl Form {
-    /// The room that there is unless somebody says otherwise.
+    /// The default width.
     const fn width(self) -> Option<usize> {
         match self {
             Self::Tmux => Some(40),
@@ -74,11 +73,11 @@ impl Form {
     }
 }
 
-/// Sweeps, and tells what goes on.
+/// Sweeps, then summarizes activity.
 ///
 /// # Errors
 ///
-/// If the configuration can't be understood, or nobody takes the output.
+/// If the configuration can't be understood, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatus> {
     let ended = sweep_first(app)?;
     let wish = Wish::default();
@@ -91,7 +90,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
     let ids = ShortIds::of(&scanned.snapshot.sessions);
     let is_shown = |session: &Session| session.sketch.parent.is_none() && filter.is_shown(session);
     scanned.snapshot.sessions.retain(is_shown);
-    // What a session does may stand in its transcript alone.
+    // The phase may be in the transcript only.
     app.world.describe(&mut scanned, |_| true)?;
     let snapshot = scanned.snapshot;
     let now_ms = snapshot.taken_at_ms;
@@ -136,7 +135,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
     Ok(ExitStatus::Done)
 }
 
-/// A line for each limit of an account that holds now.
+/// A line for each current limit of an account.
 pub(crate) fn limit_lines(limits: &[Limits], now_ms: i64) -> Vec<String> {
     let line = |of: &Limits, limit: &AccountLimit| {
         let agent = of.agent.as_str();
@@ -166,7 +165,7 @@ pub(crate) fn limit_lines(limits: &[Limits], now_ms: i64) -> Vec<String> {
         .collect()
 }
 
-/// Ends what has exited. A sweep that can't be made stops nobody from looking.
+/// Ends what has exited. A failed sweep does not stop the command.
 fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
     let options = options(app)?;
     Ok(match sweep_here(app, &options) {
@@ -178,8 +177,8 @@ fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
     })
 }
 
-/// The conditions that are told, in the order of the table, and how many
-/// sessions are in each.
+/// The conditions that are shown, in the order of the table, each with the number of
+/// sessions in it.
 fn counts(snapshot: &Snapshot, now_ms: i64) -> Vec<(&'static str, usize)> {
     let sessions = &snapshot.sessions;
     let names = Condition::ALL.iter().map(|condition| condition.name());
@@ -194,14 +193,14 @@ fn counts(snapshot: &Snapshot, now_ms: i64) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// How many places may not be read: there may be sessions in each of them. (A file with
-/// something odd in it is no reason to alarm a status bar.)
+/// How many places can't be read: each may contain sessions. (An odd file is no reason to
+/// alarm a status bar.)
 fn unread(snapshot: &Snapshot) -> usize {
     let is_refused = |problem: &&Problem| problem.message.contains(PERMISSION_DENIED);
     snapshot.problems.iter().filter(is_refused).count()
 }
 
-/// The condition's name, or that it is stale.
+/// The condition's name, or `stale`.
 fn name_of(session: &Session, now_ms: i64) -> &'static str {
     if is_stale(session, now_ms) {
         STALE
@@ -210,8 +209,8 @@ fn name_of(session: &Session, now_ms: i64) -> &'static str {
     }
 }
 
-/// One line of numbers: nothing in it was written by an agent.
-/// Where there is no room for all of it, who waits is still there: they come first.
+/// One line of numbers without any text from agents. Waiting sessions come first, so that
+/// they are shown when there is no room for all.
 fn line(form: Form, counts: &[(&'static str, usize)], width: Option<usize>) -> String {
     let fitting = fitting(counts, width);
     let rest = if fitting < counts.len() { " …" } else { "" };
@@ -239,7 +238,7 @@ fn line(form: Form, counts: &[(&'static str, usize)], width: Option<usize>) -> S
     }
 }
 
-/// How many of the counts there is room for: one at least.
+/// How many counts fit; at least one.
 fn fitting(counts: &[(&str, usize)], width: Option<usize>) -> usize {
     let width = width.unwrap_or(usize::MAX);
     let mut used = 0_usize;
@@ -255,8 +254,8 @@ fn fitting(counts: &[(&str, usize)], width: Option<usize>) -> usize {
     fitting.max(1).min(counts.len())
 }
 
-/// The sessions of each directory, that of who waits first, then that in which something
-/// happened last.
+/// The sessions by directory: directories with waiting sessions first, then by the last
+/// activity.
 fn write_directories(
     app: &mut App<'_>,
     sessions: &[Session],
@@ -267,7 +266,7 @@ fn write_directories(
         let directory = session.work_dir().map(ToOwned::to_owned);
         directories.entry(directory).or_default().push(session);
     }
-    // Who waits comes first, then what happened last.
+    // Waiting sessions first, then by the last activity.
     let place = |session: &&Session| {
         let waits = session.phase() == Some(Phase::Waiting);
         let last = session.last_activity_at_ms().unwrap_or(0);

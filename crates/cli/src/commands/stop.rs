@@ -21,7 +21,7 @@ use crate::text;
 const TERMINATE_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long it has to exit after SIGKILL.
 const KILL_TIME_MAX: Duration = Duration::from_secs(5);
-/// The exit status of what took too long, as of timeout(1).
+/// The exit status after a timeout, as of timeout(1).
 const TIMED_OUT: u8 = 124;
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,6 @@ same PID. A process that serves several sessions is not stopped.
 Exit status: 0 stopped, 1 had exited before, 2 refused or failed, 3 unknown, 4 no such session,
 124 it still runs.";
 
-// What `stop` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StopArgs {
@@ -105,7 +104,7 @@ fn stopped(app: &mut App<'_>, name: &str, owner: &Process, by: &str, began: Inst
     ExitStatus::Done
 }
 
-/// The process that may be ended for this session alone, or why there is none.
+/// The process that serves only this session, or why there is none to end.
 fn stoppable<'a>(
     world: &World,
     session: &'a Session,
@@ -150,7 +149,7 @@ enum By {
     Sigkill,
 }
 
-/// Sends a signal to the process that is watched, and waits: whether it has exited.
+/// Sends a signal to the watched process, and waits; returns whether it has exited.
 #[cfg(target_os = "linux")]
 fn signal(watch: &ExitWatch, by: By, time_max: Duration) -> anyhow::Result<bool> {
     use rustix::process::{Signal, pidfd_send_signal};

@@ -21,7 +21,6 @@ Examples:
 A session is ended only if its recorded process has provably exited and no other process serves
 it or may serve it. Only whosup's own records are written; no agent's file is touched.";
 
-// What `sweep` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
@@ -41,7 +40,7 @@ pub(crate) struct SweepArgs {
 /// # Errors
 ///
 /// If the configuration can't be understood, there is no place for records, or
-/// nobody takes the output.
+/// the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,
@@ -57,11 +56,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<Ex
     Ok(ExitStatus::Done)
 }
 
-/// How the configuration wants sweeps to go about it.
+/// The configured options of sweeps.
 ///
 /// # Errors
 ///
-/// If it can't be understood.
+/// If the configuration can't be understood.
 pub(crate) fn options(app: &App<'_>) -> anyhow::Result<SweepOptions> {
     let config = app.world.config()?;
     Ok(SweepOptions {
@@ -72,11 +71,11 @@ pub(crate) fn options(app: &App<'_>) -> anyhow::Result<SweepOptions> {
     })
 }
 
-/// Sweeps, and lets run what is to be run after the end of sessions.
+/// Sweeps, and starts the configured commands for sessions that have ended.
 ///
 /// # Errors
 ///
-/// If there is no place for records, or this host is to be forgotten.
+/// If there is no place for records, or `--forget-host` names this host.
 pub(crate) fn sweep_here(app: &App<'_>, options: &SweepOptions) -> Result<SweepReport, TrackError> {
     let report = sweep(|| app.world.look(), options)?;
     let environment = app.world.machine().environment();

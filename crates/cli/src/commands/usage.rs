@@ -45,14 +45,13 @@ runs read only what was appended. A cost that an agent recorded counts; other co
 table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model
 without a price has no cost, and is named.";
 
-/// Since when it is counted unless something else is asked for.
+/// The default of `--since`.
 const SINCE_WORDS: &str = "7d";
 /// The same as a number of days.
 const SINCE_DAYS: i64 = 7;
 /// How often the progress is shown, and how long the work takes before it is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-// What `usage` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
@@ -89,7 +88,7 @@ pub(crate) struct UsageArgs {
 }
 
 impl UsageArgs {
-    /// What is summed up for who is no person at a terminal.
+    /// The arguments for a client without a terminal.
     pub(crate) fn of(
         since: Option<Since>,
         by: Vec<By>,
@@ -111,7 +110,7 @@ impl UsageArgs {
 
 /// A session or sub-agent whose tokens are counted.
 struct Counted {
-    /// The session that it is of.
+    /// The session that it belongs to.
     session: SessionKey,
     sketch: Box<Sketch>,
     last_at_ms: Option<i64>,
@@ -124,7 +123,7 @@ struct Counted {
 /// # Errors
 ///
 /// If the configuration or the prices can't be understood, a directory that is asked for
-/// is not there, or nobody takes the output.
+/// does not exist, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
     say_unknown_agents(app, &arguments.agent);
     let answer = sum_up(&app.world, arguments, Progress::OnTerminal)?;
@@ -142,12 +141,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
     Ok(ExitStatus::Done)
 }
 
-/// Who hears how far the counting is.
+/// Where progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The person at the terminal, if there is a terminal.
+    /// On the terminal, if there is one.
     OnTerminal,
-    /// Nobody.
+    /// No progress is shown.
     Silent,
 }
 
@@ -217,7 +216,7 @@ pub(crate) fn sum_up(
     })
 }
 
-/// Every session on disk, as far as it is asked for.
+/// Every session on disk that the arguments ask for.
 fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, Vec<Problem>)> {
     let reach = Reach {
         depth: Depth::All,
@@ -251,7 +250,7 @@ fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, V
     rest.sessions.into_iter().for_each(take);
     let parents: BTreeMap<SessionKey, SessionKey> = found.iter().filter_map(parent).collect();
     for counted in &mut found {
-        // Sub-agents have sub-agents; some claim each other.
+        // Sub-agents may have sub-agents, and may claim each other as parents.
         for _ in 0..parents.len() {
             match parents.get(&counted.session) {
                 Some(parent) => counted.session = parent.clone(),
@@ -259,7 +258,7 @@ fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, V
             }
         }
     }
-    // Panes and the like say nothing about what was counted.
+    // Problems of panes do not affect the counts.
     let mut problems = rest.problems;
     problems.retain(|problem| problem.agent.is_some());
     Ok((found, problems))
@@ -275,7 +274,7 @@ fn parent(counted: &Counted) -> Option<(SessionKey, SessionKey)> {
     Some((key, parent))
 }
 
-/// The homes that the user's environment and configuration lead to.
+/// The homes from the user's environment and configuration.
 fn own_homes(world: &World) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut own = BTreeSet::new();
     for adapter in AGENTS {
@@ -301,7 +300,7 @@ fn count(
         };
         if is_shown && shown.0.elapsed() >= PROGRESS_EVERY {
             *shown = (Instant::now(), true);
-            // Nobody is left to tell that it can't be shown.
+            // A failed write of the progress is ignored.
             write!(io::stderr(), "\rcounting: {done} of {all} transcripts").ok();
         }
     };

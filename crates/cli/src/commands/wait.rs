@@ -15,7 +15,7 @@ use crate::since::parse_span;
 use crate::text::visible;
 use crate::watched::{WatchedArgs, machine_of};
 
-/// How long it waits at once where nobody limits it.
+/// How long one step waits if there is no limit.
 const WAIT_STEP: Duration = Duration::from_secs(3_600);
 
 const EXAMPLES: &str = "\
@@ -30,7 +30,6 @@ Exit status: 0 reached, 1 exited before, 2 usage error or failure, 3 unknown and
 runs can change that, 4 no such session, 124 timed out. A state that is reached already
 counts, unless --next is given.";
 
-// What `wait` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WaitArgs {
@@ -67,11 +66,11 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     parse_span(text).ok_or_else(|| "expected a number with a unit, such as `30s`".to_owned())
 }
 
-/// Waits.
+/// Waits for sessions.
 ///
 /// # Errors
 ///
-/// Whatever kept it from waiting.
+/// If it can't watch sessions or write its output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<ExitStatus> {
     let until = arguments.timeout.map(|timeout| Instant::now() + timeout);
     if arguments.id.is_some() && !arguments.watched.is_empty() {
@@ -91,12 +90,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
         is_next: arguments.next,
         filter: arguments.watched.filter()?,
     };
-    let mut waiting = Waiting::begin(machine_of(&app.world), wait).map_err(told)?;
+    let mut waiting = Waiting::begin(machine_of(&app.world), wait).map_err(unwrapped)?;
     loop {
         let rest = until.map_or(WAIT_STEP, |until| {
             until.saturating_duration_since(Instant::now())
         });
-        if let Some(waited) = waiting.next(rest).map_err(told)? {
+        if let Some(waited) = waiting.next(rest).map_err(unwrapped)? {
             return show(app, &waited);
         }
         if until.is_some_and(|until| until <= Instant::now()) {
@@ -107,8 +106,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
     }
 }
 
-/// The error as other commands have it, so that it gets the same exit status and hints.
-fn told(error: WatchError) -> anyhow::Error {
+/// Unwraps an error that other commands report too: same exit status and hints.
+fn unwrapped(error: WatchError) -> anyhow::Error {
     match error {
         WatchError::Config(error) | WatchError::Read(ReadError::Config(error)) => error.into(),
         WatchError::Read(ReadError::Id(error)) => error.into(),
@@ -122,7 +121,7 @@ fn show(app: &mut App<'_>, waited: &Waited) -> anyhow::Result<ExitStatus> {
         Waited::Reached(sessions) => (sessions.as_slice(), ExitStatus::Done),
         Waited::Exited(session) => (std::slice::from_ref(session), ExitStatus::Exited),
         Waited::Unknown(session) => (std::slice::from_ref(session), ExitStatus::Unknown),
-        Waited::Nobody => {
+        Waited::NoSession => {
             say(app.err, "there is no session to wait for");
             (&[][..], ExitStatus::NoSuchSession)
         }

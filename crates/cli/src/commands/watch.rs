@@ -19,7 +19,7 @@ use crate::json::escaped;
 use crate::since::Since;
 use crate::watched::{WatchedArgs, machine_of};
 
-/// How often the ages in the table are brought up to date.
+/// How often the ages in the table are updated.
 const AGES_EVERY: Duration = Duration::from_secs(60);
 /// The shortest time between two tables.
 const TABLES_APART: Duration = Duration::from_millis(100);
@@ -35,7 +35,6 @@ In a pipe, or with --ndjson, the first line is a `snapshot`, and each further on
 `added`, `changed`, `removed`, `unattributed` or `problems` (schema/watch.v1.schema.json).
 With --since, lines of the kind `event` come first.";
 
-// What `watch` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchArgs {
@@ -52,11 +51,11 @@ pub(crate) struct WatchArgs {
     ndjson: bool,
 }
 
-/// Watches.
+/// Shows changes until it is ended.
 ///
 /// # Errors
 ///
-/// Whatever kept it from watching.
+/// If it can't watch sessions or write its output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<ExitStatus> {
     if arguments.all {
         bail!(
@@ -102,11 +101,11 @@ fn watch_lines(
     }
 }
 
-/// The next message, if one has come.
+/// The next message, if there is one.
 ///
 /// # Errors
 ///
-/// If no more can come.
+/// If the watch has ended.
 pub(super) fn next(changes: &mut Subscription) -> anyhow::Result<Option<Message>> {
     match changes.next(Duration::ZERO) {
         Received::Message(message) => Ok(Some(message)),
@@ -115,7 +114,7 @@ pub(super) fn next(changes: &mut Subscription) -> anyhow::Result<Option<Message>
     }
 }
 
-/// Shows a table that is always up to date.
+/// Keeps a table up to date.
 fn watch_table(
     app: &mut App<'_>,
     arguments: &WatchArgs,
@@ -133,7 +132,7 @@ fn watch_table(
         };
         let text = table(app, face, &list)?;
         screen.show(&mut *app.out, &text, height)?;
-        // What comes in a burst is one table.
+        // A burst of changes gives one table.
         std::thread::sleep(TABLES_APART);
         match wakes.next(Some(AGES_EVERY)) {
             Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
@@ -145,7 +144,7 @@ fn watch_table(
     signal.map_or(Ok(ExitStatus::Done), end_by)
 }
 
-/// What `list` prints now.
+/// The output of `list` now.
 fn table(app: &App<'_>, face: Face, list: &ListArgs) -> anyhow::Result<String> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut inner = App {
@@ -160,7 +159,7 @@ fn table(app: &App<'_>, face: Face, list: &ListArgs) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Ends as the signal ends a program.
+/// Ends this process as the signal ends a program.
 pub(super) fn end_by(signal: i32) -> anyhow::Result<ExitStatus> {
     signal_hook::low_level::emulate_default_handler(signal)?;
     Ok(ExitStatus::Done)

@@ -25,7 +25,6 @@ Examples:
 
 Exit status: 0 explained; with --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
 
-// What `why` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = EXAMPLES,
@@ -73,11 +72,11 @@ fn parse_pid(text: &str) -> Result<Pid, String> {
     Pid::new(number).map_err(|error| error.to_string())
 }
 
-/// Explains.
+/// Explains a session or a process.
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(crate) fn run(app: &mut App<'_>, arguments: &WhyArgs) -> anyhow::Result<ExitStatus> {
     if let Some(pid) = arguments.pid {
         return process::run(app, pid, arguments.json);
@@ -106,7 +105,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WhyArgs) -> anyhow::Result<Exit
     Ok(ExitStatus::Done)
 }
 
-/// The answer, and the evidence as a list.
+/// Writes the answer, and the evidence as a list.
 fn write_explanation(app: &mut App<'_>, explanation: &Explanation) -> std::io::Result<()> {
     write_sentences(app, &explanation.answer)?;
     if !explanation.evidence.is_empty() {
@@ -118,7 +117,7 @@ fn write_explanation(app: &mut App<'_>, explanation: &Explanation) -> std::io::R
     Ok(())
 }
 
-/// One sentence a line.
+/// Writes one sentence per line.
 fn write_sentences(app: &mut App<'_>, sentences: &[String]) -> std::io::Result<()> {
     for sentence in sentences {
         writeln!(app.out, "{}", text::visible(sentence))?;

@@ -1,4 +1,4 @@
-//! The words behind `--`: a program of `run`, a command of whosup itself of `demo`.
+//! The words behind `--`: a program for `run`, a command of whosup for `demo`.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,12 +12,12 @@ use super::offered;
 
 /// How many programs are offered.
 const PROGRAMS_MAX: usize = 10_000;
-/// Somebody may execute it (`S_IXUSR`, `S_IXGRP`, `S_IXOTH`, inode(7)).
+/// Anyone may execute it (`S_IXUSR`, `S_IXGRP`, `S_IXOTH`, inode(7)).
 const EXECUTABLE: u32 = 0o111;
-/// Where the scripts of shells say which word is completed.
+/// The variable with the index of the completed word.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
-/// What a shell asks about: its words up to the one that is completed.
+/// The words of the command line up to the completed word.
 fn words() -> Vec<OsString> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
     let index = env::var(INDEX).ok().and_then(|index| index.parse().ok());
@@ -26,7 +26,7 @@ fn words() -> Vec<OsString> {
         .collect()
 }
 
-/// The words behind `--`, the last of which is completed.
+/// The words behind `--`, ending with the completed word.
 fn words_behind() -> Vec<OsString> {
     let words = words().into_iter().skip_while(|word| word != "--");
     words.skip(1).collect()
@@ -37,8 +37,8 @@ pub(super) fn is_of_demo() -> bool {
     words().get(1).is_some_and(|word| word == "demo")
 }
 
-/// What `run` may run: programs of the search path, then executable files; paths as their
-/// arguments.
+/// Completion for `run`: programs of the search path, then executable files; for their
+/// arguments, paths.
 pub(crate) fn program(current: &OsStr) -> Vec<CompletionCandidate> {
     if words_behind().len() > 1 {
         return PathCompleter::any().complete(current);
@@ -73,11 +73,11 @@ fn programs(prefix: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn is_executable(path: &Path) -> bool {
-    // Where there are no modes, each file may be a program.
+    // Without modes, each file may be a program.
     path.is_file() && mode_of(path).is_none_or(|mode| mode & EXECUTABLE != 0)
 }
 
-/// What `demo` may show: a command line of whosup.
+/// Completion for `demo`: a command line of whosup.
 pub(crate) fn command_of_demo(_: &OsStr) -> Vec<CompletionCandidate> {
     let mut line = words_behind();
     line.insert(0, OsString::from("whosup"));

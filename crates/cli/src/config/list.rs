@@ -1,4 +1,4 @@
-//! What `list` shows a person when the command line does not say.
+//! Configured defaults of `list` for people.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use whosup_core::sources::config::{Wrong, unknown_key};
 use crate::column::Column;
 use crate::since::Since;
 
-/// What stands for an option of `list` that is not given.
+/// Defaults of options of `list`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ListDefaults {
     /// `--columns`
@@ -44,7 +44,7 @@ const KEYS: [&str; 8] = [
 ];
 
 impl ListDefaults {
-    /// Understands the table `[list]`.
+    /// Parses the table `[list]`.
     pub(super) fn of(table: BTreeMap<Spanned<String>, Spanned<Value>>) -> Result<Self, Wrong> {
         let mut list = Self::default();
         for (key, value) in table {
@@ -109,7 +109,7 @@ impl<'a> Entry<'a> {
         flag.as_bool().ok_or_else(wrong)
     }
 
-    /// A list of texts, or a text alone.
+    /// A list of texts, or a single text.
     fn texts(&self) -> Result<Vec<&'a str>, Wrong> {
         match self.value.get_ref() {
             Value::Array(values) => values.iter().map(|value| self.text(value)).collect(),

@@ -1,4 +1,4 @@
-//! What `notify` does when the command line does not say.
+//! Configured defaults of `notify`.
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ pub(crate) struct NotifyDefaults {
     pub(crate) on: Vec<On>,
     /// `--budget`
     pub(crate) budget: Option<Dollars>,
-    /// What is run, in place of a desktop notification: a program and its arguments.
+    /// The command instead of a desktop notification: a program and its arguments.
     pub(crate) exec: Option<Vec<String>>,
-    /// When nobody is notified.
+    /// When no notifications are sent.
     pub(crate) quiet: Option<Quiet>,
     /// `--agent`
     pub(crate) agent: Vec<AgentId>,
@@ -28,7 +28,7 @@ pub(crate) struct NotifyDefaults {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// The same as it stands in the file.
+/// The table as in the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NotifyKeys {
@@ -43,7 +43,7 @@ pub(super) struct NotifyKeys {
 }
 
 impl NotifyDefaults {
-    /// Understands the table.
+    /// Parses the table.
     pub(super) fn of(keys: NotifyKeys, environment: &Environment) -> Result<Self, Wrong> {
         let kind = |name: Spanned<String>| {
             let known = On::ALL.map(On::name);

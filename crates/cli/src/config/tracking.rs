@@ -1,4 +1,4 @@
-//! What the configuration says of session records and of their end.
+//! The configuration of session records and of their end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use whosup_track::KEEP_ENDED;
 use crate::since::parse_span;
 use whosup_core::sources::config::Wrong;
 
-/// How many commands are run at the end of a session.
+/// How many commands may run at the end of a session.
 const COMMANDS_MAX: usize = 8;
 
-/// What the configuration says of session records and of their end.
+/// The configuration of session records and of their end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tracking {
     /// How long the records of ended sessions are kept.
     pub(crate) keep_ended: Duration,
-    /// How long a session of which nobody can tell must be silent to be ended;
-    /// `None`: it is never ended for that.
+    /// How long an unknown session must be silent to be ended; `None`: it is never ended
+    /// for that.
     pub(crate) end_unknown_after: Option<Duration>,
-    /// What is run when a session has ended: each a program and its arguments.
+    /// The commands for ended sessions: each a program and its arguments.
     pub(crate) on_end: Vec<Vec<String>>,
 }
 
@@ -36,7 +36,7 @@ impl Default for Tracking {
 }
 
 impl Tracking {
-    /// Understands what stands in the file.
+    /// Parses the keys of the file.
     pub(super) fn of(
         keep_ended: Option<&Spanned<String>>,
         end_unknown_after: Option<&Spanned<String>>,
@@ -77,8 +77,8 @@ fn span_of(text: &Spanned<String>) -> Result<Duration, Wrong> {
     })
 }
 
-/// A program and its arguments. A program that is named by a path may begin with
-/// `~/`; others are looked for as a shell does.
+/// A program and its arguments. A path may begin with `~/`; other programs are found as in
+/// a shell.
 pub(super) fn command_of(
     key: &str,
     command: Spanned<Vec<String>>,

@@ -1,8 +1,8 @@
-//! JSON in which nothing steers a terminal.
+//! JSON that can't steer a terminal.
 //!
-//! JSON itself wants escapes for the controls below a space only. DEL, the controls
-//! of C1, characters of direction and others that nobody sees get them here too: that
-//! decodes to the same text, and a terminal shows it instead of obeying it.
+//! JSON itself requires escapes only for the controls below a space. DEL, the C1
+//! controls, bidirectional controls and other invisible characters are escaped here too:
+//! the text decodes to the same, and a terminal shows it instead of obeying it.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::text::is_steering;
 ///
 /// # Errors
 ///
-/// That of the writer or of the value.
+/// The error of the writer or of the value.
 pub(crate) fn write(out: impl Write, value: &(impl Serialize + ?Sized)) -> Result<()> {
     value.serialize(&mut Serializer::with_formatter(
         out,
@@ -24,17 +24,17 @@ pub(crate) fn write(out: impl Write, value: &(impl Serialize + ?Sized)) -> Resul
     ))
 }
 
-/// Writes a value over several lines, indented by two blanks.
+/// Writes a value over several lines, indented by two spaces.
 ///
 /// # Errors
 ///
-/// That of the writer or of the value.
+/// The error of the writer or of the value.
 pub(crate) fn write_pretty(out: impl Write, value: &(impl Serialize + ?Sized)) -> Result<()> {
     let formatter = Escaping(PrettyFormatter::new());
     value.serialize(&mut Serializer::with_formatter(out, formatter))
 }
 
-/// Another formatter, and escapes for what would steer a terminal.
+/// Another formatter, with escapes for what would steer a terminal.
 struct Escaping<F>(F);
 
 macro_rules! as_the_other_does {
@@ -80,8 +80,8 @@ impl<F: Formatter> Formatter for Escaping<F> {
         out.write_all(rest.as_bytes())
     }
 
-    /// Lays out JSON that [`to_raw_value`](serde_json::value::to_raw_value) wrote like the
-    /// document around it.
+    /// Formats JSON from [`to_raw_value`](serde_json::value::to_raw_value) like the document
+    /// around it.
     fn write_raw_fragment<W: ?Sized + Write>(
         &mut self,
         out: &mut W,
@@ -99,8 +99,8 @@ impl<F: Formatter> Formatter for Escaping<F> {
 }
 
 impl<F: Formatter> Escaping<F> {
-    /// Writes one token of compact JSON; `after` is what follows it. An object is laid out
-    /// as an array is.
+    /// Writes one token of compact JSON; `after` is what follows it. Objects and arrays are
+    /// formatted alike.
     fn write_token(&mut self, out: &mut Vec<u8>, token: &str, after: &str) -> io::Result<()> {
         match token {
             "{" => self.begin_object(out)?,
@@ -120,7 +120,7 @@ impl<F: Formatter> Escaping<F> {
     }
 }
 
-/// How long the first token of compact JSON is, in bytes.
+/// The length of the first token of compact JSON, in bytes.
 fn token_bytes(json: &[u8]) -> usize {
     let is_structure = |byte: &u8| b"{}[]:,".contains(byte);
     let mut is_escaped = false;

@@ -1,23 +1,23 @@
-//! What `check`, `pid`, `sweep`, `hooks status` and `doctor` report as JSON.
+//! The JSON of `check`, `pid`, `sweep`, `hooks status` and `doctor`.
 
 use serde::Serialize;
 use whosup_core::machine::Machine;
 use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::views::wire::{self, WireHost, WireProblem, WireSession};
 
-/// What each document begins with.
+/// The first fields of each document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     /// As in the wire format.
     pub(crate) schema_version: u32,
-    /// When the look was taken.
+    /// When the scan was taken.
     pub(crate) taken_at: Option<String>,
-    /// Where PIDs mean what they mean here.
+    /// The PID scope of this machine.
     pub(crate) host: WireHost,
 }
 
 impl Head {
-    /// That of a document about this machine.
+    /// The head of a document about this machine.
     pub(crate) fn of(machine: &Machine) -> Self {
         let nothing = Snapshot {
             taken_at_ms: machine.now_ms(),
@@ -52,7 +52,7 @@ pub(crate) struct CheckDocument {
 }
 
 impl CheckDocument {
-    /// The answer about a session, in words too.
+    /// The answer about a session, with a sentence.
     pub(crate) fn of(machine: &Machine, session: &Session, sentence: String) -> Self {
         let shown: WireSession = wire::session(machine, session);
         Self {
@@ -92,11 +92,11 @@ pub(crate) struct SweepDocument {
     /// Nothing was written.
     #[serde(rename = "dry_run")]
     pub(crate) is_dry_run: bool,
-    /// The sessions that it ended.
+    /// The sessions that were ended.
     pub(crate) ended: Vec<SweptDocument>,
-    /// The sessions that it left, though their recorded process is gone.
+    /// The sessions that were left, though their recorded process is gone.
     pub(crate) kept: Vec<KeptDocument>,
-    /// How many records of sessions that ended long ago it removed.
+    /// How many records of long-ended sessions were removed.
     pub(crate) removed: usize,
     /// What could not be read or written.
     pub(crate) problems: Vec<WireProblem>,
@@ -125,7 +125,7 @@ pub(crate) struct KeptDocument {
 pub(crate) struct HooksDocument {
     #[serde(flatten)]
     pub(crate) head: Head,
-    /// One for each home of an agent that supports hooks.
+    /// One entry for each home of an agent that supports hooks.
     pub(crate) hooks: Vec<HooksOfHome>,
     /// What could not be read.
     pub(crate) problems: Vec<WireProblem>,
@@ -141,13 +141,13 @@ pub(crate) struct HooksOfHome {
     pub(crate) state: &'static str,
     /// The events that are not reported.
     pub(crate) missing: Vec<String>,
-    /// The programs that they run.
+    /// The programs that the hooks run.
     pub(crate) programs: Vec<String>,
-    /// `all`, `some` or `none`; null for an agent that asks for no trust.
+    /// `all`, `some` or `none`; null for an agent without such trust.
     pub(crate) trusted: Option<&'static str>,
-    /// When the last event came in.
+    /// When the last event arrived.
     pub(crate) last_event_at: Option<String>,
-    /// False if a record could not be read, so that there may be an event.
+    /// False if a record could not be read, which may have an event.
     #[serde(rename = "last_event_known")]
     pub(crate) is_last_event_known: bool,
 }
@@ -166,11 +166,11 @@ pub(crate) struct DoctorDocument {
     pub(crate) is_dry_run: bool,
     /// How many sessions the sweep ended.
     pub(crate) ended: usize,
-    /// What was checked.
+    /// The checks.
     pub(crate) checks: Vec<CheckedDocument>,
 }
 
-/// One thing that was checked.
+/// One check.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckedDocument {
     pub(crate) check: &'static str,
@@ -179,7 +179,7 @@ pub(crate) struct CheckedDocument {
     pub(crate) findings: Vec<FindingDocument>,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingDocument {
     pub(crate) what: String,

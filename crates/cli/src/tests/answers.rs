@@ -5,7 +5,7 @@ use serde_json::json;
 use super::world::{S1, World};
 
 #[test]
-fn agents_tells_where_each_is_looked_for_and_what_was_found() {
+fn agents_shows_where_each_is_looked_for_and_what_was_found() {
     let mut world = World::new();
     world.add_claude(4711, S1, "src/shop", 3, &json!({}));
     let said = world.run("agents");

@@ -5,8 +5,8 @@ use whosup_core::process::RecordedProcess;
 
 use super::world::{MINUTE_MS, S1, S2, S3, S4, S5, S6, Said, World, now_ms, ticks};
 
-/// A session in every condition that Claude Code has, and a process of Codex
-/// that no session is known of.
+/// A session in every condition that Claude Code has, and a process of Codex without a known
+/// session.
 fn busy_world() -> World {
     let mut world = World::new();
     world.add_claude(4711, S1, "src/shop", 3, &json!({ "status": "busy" }));
@@ -157,7 +157,7 @@ fn an_orphan_leaves_the_default_view_after_a_day() {
 }
 
 #[test]
-fn ndjson_tells_its_lines_apart() {
+fn ndjson_lines_name_their_kind() {
     let world = busy_world();
     world.write(".claude/sessions/9.json", "");
     let kinds: Vec<String> = lines(&world.run("list --ndjson"))
@@ -407,7 +407,7 @@ fn a_list_is_sorted_by_every_column_and_from_both_ends() {
     for (sorted_by, forward, reversed) in [
         ("id", [S1, S2, S3, S4, S5, S6], [S6, S5, S4, S3, S2, S1]),
         ("age", [S1, S2, S4, S6, S3, S5], [S5, S3, S6, S4, S2, S1]),
-        // What has no PID or title comes last from both ends.
+        // Rows without a PID or title come last in both orders.
         ("pid", [S1, S2, S3, S4, S5, S6], [S4, S3, S2, S1, S5, S6]),
         ("title", [S4, S1, S6, S5, S2, S3], [S2, S5, S6, S1, S4, S3]),
         ("state", [S3, S2, S1, S4, S6, S5], [S5, S6, S4, S1, S2, S3]),

@@ -7,7 +7,7 @@ use whosup_core::sidecar::file::{Links, facts};
 
 use super::world::{S1, S2, S3, S4, World, now_ms};
 
-/// One live session, one that died, one of another machine, one that was left.
+/// A live session, a crashed session, a session of another machine, and an abandoned session.
 fn world() -> World {
     let mut world = World::new();
     let status = json!({ "status": "waiting", "waitingFor": "permission prompt" });
@@ -23,7 +23,7 @@ fn world() -> World {
 }
 
 #[test]
-fn show_tells_all_that_is_known_of_a_session() {
+fn show_lists_all_that_is_known_of_a_session() {
     let world = world();
     for (name, id) in [
         ("live", S1),
@@ -99,8 +99,8 @@ fn check_and_pid_answer_by_their_exit_status() {
 
 #[test]
 fn a_live_session_whose_process_is_not_known_is_live_and_has_no_pid() {
-    // A sub-agent lives in its parent's process, or somewhere else: its own is
-    // not told.
+    // A sub-agent lives in its parent's process or in an unknown one: no process of its
+    // own is reported.
     let world = world();
     let id = "a4a0da5550e2d1dd1";
     let shown = world.run(&format!("show {id} --json")).json();
@@ -112,7 +112,7 @@ fn a_live_session_whose_process_is_not_known_is_live_and_has_no_pid() {
 }
 
 #[test]
-fn two_live_processes_of_one_session_are_told() {
+fn two_live_processes_of_one_session_are_reported() {
     let mut world = world();
     world.add_claude(4714, S1, "src/shop", 1, &json!({}));
     let said = world.run(&format!("pid {S1}"));
@@ -138,17 +138,17 @@ fn an_ambiguous_id_lists_the_candidates() {
 }
 
 #[test]
-fn an_id_that_is_nowhere_is_told_from_one_that_could_not_be_looked_for() {
+fn a_missing_id_differs_from_an_id_that_could_not_be_looked_for() {
     let world = world();
     let said = world.run("show ffff");
     insta::assert_snapshot!(said.text());
-    // A file that makes no sense hides no session...
+    // An unreadable file hides no session...
     world.write(".claude/sessions/9.json", "");
     assert_eq!(world.run("show ffff").status, 4);
 }
 
 #[test]
-fn one_id_in_two_homes_is_told_apart_by_home() {
+fn one_id_in_two_homes_is_distinguished_by_home() {
     let world = world();
     let (from, to) = (world.path(".claude/projects"), world.path("other/projects"));
     copy(&from, &to);
@@ -177,7 +177,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn that_a_directory_is_gone_is_told_wherever_it_is_needed() {
+fn a_missing_directory_is_reported_wherever_it_is_needed() {
     let world = world();
     let gone = |said: &str| said.contains("no longer there");
     for command in ["show", "resume --print"] {
@@ -200,12 +200,12 @@ fn that_a_directory_is_gone_is_told_wherever_it_is_needed() {
         printed.text()
     );
     assert!(gone(&world.run("orphans").out));
-    // A file in its place is no directory.
+    // A file in the directory's place is no directory.
     world.write("src/shop", "");
     assert!(gone(&world.run(&format!("show {S2}")).out));
 }
 
-/// Vibe takes the lease of a new session before it gives up that of the old one.
+/// Vibe takes the lease of a new session before it releases that of the old session.
 #[test]
 fn a_session_that_its_process_has_left_and_still_holds_is_not_resumed() {
     let ids = [

@@ -90,7 +90,7 @@ fn a_launcher_is_explained_by_the_process_that_does_the_work() {
 }
 
 #[test]
-fn a_process_that_is_no_agent_is_told_by_what_it_runs_and_below_what() {
+fn a_process_that_is_no_agent_is_explained_by_its_command_and_parent() {
     let mut world = World::new();
     world.add_claude(4711, S1, "src/shop", 3, &json!({}));
     world.add_process(process(4800).ppid(4711).comm("bash").exe("/bin/bash"));
@@ -107,7 +107,7 @@ fn a_process_that_is_no_agent_is_told_by_what_it_runs_and_below_what() {
 }
 
 #[test]
-fn a_pid_that_nobody_has_is_told_with_the_claims_that_name_it() {
+fn an_unused_pid_is_explained_by_the_claims_that_name_it() {
     let world = World::new();
     world.write_claude_record(4715, S2, "src/api", 90, &json!({}));
     world.write_claude_transcript(S2, "src/api", "Write the changelog", 90);

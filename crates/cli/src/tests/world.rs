@@ -1,4 +1,4 @@
-//! A made-up world, and what a command says in it.
+//! A made-up world, and the output of commands in it.
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ const LOOKS_MAX: usize = 3;
 /// One minute, in milliseconds.
 pub(super) const MINUTE_MS: i64 = 60_000;
 
-/// Stands for the temporary home in what a command says.
+/// Replaces the temporary home in the output of a command.
 pub(super) const HOME_MARK: &str = "@HOME@";
 
-/// Sessions that the worlds have, by what they are for.
+/// IDs of sessions in these worlds, by purpose.
 pub(super) const S1: &str = "0a022b20-e8f2-410e-9552-8385582a8e8b";
 pub(super) const S2: &str = "1995922c-0f49-4f58-9191-41edd8aab1a1";
 pub(super) const S3: &str = "63502901-2d2e-4b8f-9603-d1a72fc34e00";
@@ -43,7 +43,7 @@ pub(super) struct World {
     _directory: TempDir,
 }
 
-/// What a command said, and how it ended.
+/// The output of a command, and its exit status.
 pub(super) struct Said {
     pub(super) status: u8,
     pub(super) out: String,
@@ -51,7 +51,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// All of it, for a snapshot.
+    /// Output and exit status, for a snapshot.
     pub(super) fn text(&self) -> String {
         let Self { status, out, err } = self;
         format!("status {status}\n--- out\n{out}--- err\n{err}")
@@ -133,8 +133,8 @@ impl World {
         self.add_process(process);
     }
 
-    /// Writes a record of Claude Code's registry, last touched so many minutes
-    /// ago, with `more` over it.
+    /// Writes a record of Claude Code's registry that was written so many minutes ago, with
+    /// `more` merged into it.
     pub(super) fn write_claude_record(
         &self,
         pid: i32,
@@ -246,8 +246,8 @@ impl World {
         )
     }
 
-    /// Runs a command into a pipe. [`HOME_MARK`] in its arguments stands for
-    /// home; blanks separate them.
+    /// Runs a command with its output in a pipe. [`HOME_MARK`] in the arguments stands for home;
+    /// spaces separate them.
     #[track_caller]
     pub(super) fn run(&self, line: &str) -> Said {
         let face = Face {

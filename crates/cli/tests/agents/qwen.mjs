@@ -1,7 +1,7 @@
 // An agent whose data lie as qwen-code's do, and which announces its sessions
 // with the package `whosup`: beside its transcripts, as qwen-code 0.24.4 does, or
-// in the common place (`--common`). It does what lines tell it, as
-// docs/conformance.md has them; `prompt TEXT` is a prompt that it answers.
+// in the common place (`--common`). It obeys the lines on standard input that
+// docs/conformance.md describes; `prompt TEXT` is a prompt that it answers.
 import { randomUUID } from "node:crypto";
 import { appendFileSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";

@@ -1,4 +1,4 @@
-//! What is run when a session has ended.
+//! The commands for sessions that have ended.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use super::world::{WHOSUP, World, is_of_the_dead, wait_for};
 /// How many hooks, and how many sweeps, find the same end at once.
 const AT_ONCE: usize = 8;
 
-/// A program that keeps what it is given in a new file of `world`'s `given`.
+/// A program that stores its input in a new file in `given` of the world.
 fn keeper(world: &World) -> PathBuf {
     let given = world.home().join("given");
     std::fs::create_dir_all(&given).unwrap();
@@ -29,7 +29,7 @@ fn program(world: &World, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// What was given so far.
+/// The stored inputs.
 fn given(world: &World) -> Vec<Value> {
     let files = std::fs::read_dir(world.home().join("given")).unwrap();
     let paths = files.map(|file| file.unwrap().path());
@@ -42,7 +42,7 @@ fn given(world: &World) -> Vec<Value> {
         .collect()
 }
 
-/// The processes that run what is to be run at the end of this world's sessions.
+/// Whether commands for ended sessions are still running in this world.
 fn is_anything_running(world: &World) -> bool {
     let home = format!("HOME={}", world.home().display());
     let is_ours = |process: &Path| {
@@ -57,7 +57,7 @@ fn is_anything_running(world: &World) -> bool {
     processes.flatten().any(|process| is_ours(&process.path()))
 }
 
-/// Waits until `count` were given, and whatever else would come has come.
+/// Waits until `count` inputs are stored and no command runs any more.
 #[track_caller]
 fn wait_for_given(world: &World, count: usize) -> Vec<Value> {
     wait_for("what is run at the end", || {
@@ -73,7 +73,7 @@ fn hook_log(world: &World) -> String {
 }
 
 #[test]
-fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
+fn an_end_that_a_hook_reports_is_passed_on_once_with_the_session() {
     let world = World::new();
     keeper(&world);
     world.write(
@@ -81,12 +81,12 @@ fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
         "on_end = [[\"~/bin/keep\"]]\n",
     );
     let mut agent = ShellAgent::start(&world);
-    let tell = |agent: &mut ShellAgent<'_>, name: &str, more: Value| {
-        agent.tell(&world.s1, name, more);
+    let report = |agent: &mut ShellAgent<'_>, name: &str, more: Value| {
+        agent.report(&world.s1, name, more);
     };
-    tell(&mut agent, "UserPromptSubmit", json!({"prompt": "p"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    report(&mut agent, "UserPromptSubmit", json!({"prompt": "p"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
     assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
     let all = wait_for_given(&world, 1);
     let session = &all[0]["sessions"][0];
@@ -96,9 +96,9 @@ fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
         (&json!("ended"), &json!("exit-hook"))
     );
     assert_eq!(all[0]["schema_version"], 1);
-    // A session that is taken up again and ends again has ended again.
-    tell(&mut agent, "UserPromptSubmit", json!({"prompt": "q"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    // A resumed session that ends again has ended again.
+    report(&mut agent, "UserPromptSubmit", json!({"prompt": "q"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
     wait_for_given(&world, 2);
     assert_eq!(hook_log(&world), "");
 }
@@ -114,7 +114,7 @@ fn an_end_that_many_find_at_once_is_passed_on_once() {
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "p"});
     for session in [&world.s1, &world.s2] {
-        agent.tell(session, "UserPromptSubmit", prompt.clone());
+        agent.report(session, "UserPromptSubmit", prompt.clone());
     }
     // The first by hooks,
     let payload = agent.payload(&event(&world, &world.s1, "SessionEnd", json!({})));
@@ -137,7 +137,7 @@ fn an_end_that_many_find_at_once_is_passed_on_once() {
     for mut sweep in sweeps {
         assert!(sweep.wait().unwrap().success());
     }
-    // Whoever could not pass it on noted the end at least.
+    // A hook that could not pass it on has at least noted the end.
     world.run(["sweep"]);
     let all = wait_for_given(&world, 2);
     let mut ids: Vec<&Value> = all
@@ -162,7 +162,7 @@ fn a_command_that_fails_or_never_reads_keeps_no_other_from_running() {
     let config = "on_end = [[\"~/bin/fail\"], [\"~/bin/none\", \"x\"], [\"~/bin/keep\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     agent.kill();
     let said = world.run(["status"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
@@ -178,13 +178,13 @@ fn a_command_that_fails_or_never_reads_keeps_no_other_from_running() {
 }
 
 #[test]
-fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
+fn an_agent_run_at_the_end_of_a_session_triggers_no_commands() {
     let world = World::new();
     let keep = keeper(&world);
     // It poses as an agent of its own, with a session that begins and ends.
     let inner = |name: &str| {
-        let told = event(&world, &world.s2, name, json!({}));
-        let payload = world.write(&format!("payload-{name}"), told.to_string());
+        let hook_event = event(&world, &world.s2, name, json!({}));
+        let payload = world.write(&format!("payload-{name}"), hook_event.to_string());
         format!("'{WHOSUP}' hook claude-code < '{}'\n", payload.display())
     };
     let script = format!(
@@ -197,7 +197,7 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
     let config = "on_end = [[\"~/bin/condense\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionEnd", json!({}));
+    agent.report(&world.s1, "SessionEnd", json!({}));
     wait_for_given(&world, 1);
     let record = record_of(&world, &world.s2);
     assert_eq!(
@@ -209,17 +209,17 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
 }
 
 #[test]
-fn what_ended_while_nothing_was_to_be_run_is_not_passed_on_later() {
+fn ends_without_configured_commands_are_not_passed_on_later() {
     let world = World::new();
     keeper(&world);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionEnd", json!({}));
+    agent.report(&world.s1, "SessionEnd", json!({}));
     world.write(
         ".config/whosup/config.toml",
         "on_end = [[\"~/bin/keep\"]]\n",
     );
     world.run(["sweep"]);
-    agent.tell(&world.s2, "SessionEnd", json!({}));
+    agent.report(&world.s2, "SessionEnd", json!({}));
     let all = wait_for_given(&world, 1);
     assert_eq!(all[0]["sessions"][0]["session_id"], world.s2.as_str());
 }

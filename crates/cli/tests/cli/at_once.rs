@@ -1,4 +1,4 @@
-//! Hooks, sweeps and readers at once, and places that go away below them.
+//! Hooks, sweeps and readers at once, and directories that vanish meanwhile.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::world::{WHOSUP, World, is_of_the_dead, said};
 
 /// How many hooks the living agent runs meanwhile.
 const HOOKS: usize = 40;
-/// How often each of the others does its work.
+/// How often each of the others works.
 const ROUNDS: usize = 6;
 
 fn start(world: &World, arguments: &[&str]) -> Child {
@@ -44,8 +44,8 @@ fn sweeps_hooks_and_a_reader_at_once_end_the_dead_once_and_the_living_never() {
     let mut live = ShellAgent::start(&world);
     let mut line = String::new();
     for number in 0..HOOKS {
-        let told = event(&world, &world.s1, "UserPromptSubmit", prompt(number));
-        let payload = live.payload(&told);
+        let hook_event = event(&world, &world.s1, "UserPromptSubmit", prompt(number));
+        let payload = live.payload(&hook_event);
         line += &format!("'{WHOSUP}' hook claude-code < '{}' & ", payload.display());
     }
     let others = |arguments: &'static [&'static str]| {
@@ -87,8 +87,8 @@ fn sweeps_hooks_and_a_reader_at_once_end_the_dead_once_and_the_living_never() {
             assert!(!is_live || session["liveness"] == "live", "{session}");
         }
     }
-    // Both agents worked in one directory, so it may have been the living one's
-    // until that had told of itself.
+    // Both agents worked in one directory, so it may have been the living agent's until
+    // that agent reported a session of its own.
     world.run(["sweep"]);
     let cause = record_of(&world, &world.s2)["end_cause"].clone();
     assert!(is_of_the_dead(cause.as_str().unwrap()), "{cause}");
@@ -107,12 +107,12 @@ fn sweeps_hooks_and_a_reader_at_once_end_the_dead_once_and_the_living_never() {
 fn a_directory_that_vanishes_is_made_again_and_stops_no_agent() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    let tell = |agent: &mut ShellAgent<'_>, name: &str| {
+    let report = |agent: &mut ShellAgent<'_>, name: &str| {
         agent.hook(&event(&world, &world.s1, name, json!({})));
     };
-    tell(&mut agent, "UserPromptSubmit");
+    report(&mut agent, "UserPromptSubmit");
     std::fs::remove_dir_all(world.home().join(".local")).unwrap();
-    tell(&mut agent, "Stop");
+    report(&mut agent, "Stop");
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["phase"], &record["owner"]["pid"]),
@@ -128,7 +128,7 @@ fn a_directory_that_vanishes_is_made_again_and_stops_no_agent() {
     let line = (hooks.repeat(4) + &remove).repeat(5) + "wait";
     let (status, _said_by_rm) = agent.run(&line);
     assert_eq!(status, "0");
-    tell(&mut agent, "Stop");
+    report(&mut agent, "Stop");
     assert_eq!(record_of(&world, &world.s1)["phase"], "idle");
 }
 
@@ -158,7 +158,7 @@ fn a_place_that_can_be_no_directory_stops_no_agent() {
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
 
-/// write-file-atomic#28: what is new must come to be where the old one is.
+/// write-file-atomic#28: the new file must replace the old file, also there.
 #[test]
 fn records_on_another_file_system_are_replaced_there() {
     let world = World::new();
@@ -191,7 +191,7 @@ fn records_on_another_file_system_are_replaced_there() {
 
 /// Disk full: torn and fused lines, runs of NULs, an empty record (oh-my-pi#8596).
 #[test]
-fn a_log_that_a_full_disk_has_torn_still_tells_what_is_whole() {
+fn the_intact_lines_of_a_log_that_a_full_disk_has_torn_count() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.hook(&event(

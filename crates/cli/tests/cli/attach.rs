@@ -1,4 +1,4 @@
-//! What a person sees after `whosup attach`, from inside of tmux and from outside.
+//! What a person sees after `whosup attach`, inside and outside of tmux.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use super::terminal::{Tmux, agent_command};
 use super::world::{WHOSUP, World, wait_for};
 
-/// A tmux with two tmux sessions: `main` with a shell, and `other`, in which an agent of
-/// session 1 lives in the second pane of the window `api`, which is not the current one.
+/// A tmux with two tmux sessions: `main` with a shell, and `other`, where an agent of session
+/// 1 lives in the second pane of the window `api`, which is not current.
 struct Scene {
-    // The server ends before the directory of its socket goes.
+    // The server ends before the directory of its socket is removed.
     tmux: Tmux,
     world: World,
     /// The agent's pane.
@@ -35,8 +35,8 @@ impl Scene {
         Some(Self { world, tmux, pane })
     }
 
-    fn told(&self, arguments: &[&str]) -> String {
-        told(&self.tmux, arguments)
+    fn printed(&self, arguments: &[&str]) -> String {
+        printed(&self.tmux, arguments)
     }
 
     /// Waits until a client of this tmux shows the agent's pane.
@@ -44,18 +44,18 @@ impl Scene {
         let format = "#{client_session} #{window_name} #{pane_id}";
         let expected = format!("other api {}", self.pane);
         wait_for("the pane to be shown", || {
-            let clients = self.told(&["list-clients", "-F", format]);
+            let clients = self.printed(&["list-clients", "-F", format]);
             clients.lines().any(|line| line == expected).then_some(())
         });
     }
 }
 
-fn told(tmux: &Tmux, arguments: &[&str]) -> String {
+fn printed(tmux: &Tmux, arguments: &[&str]) -> String {
     let output = tmux.run(arguments);
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Starts an agent of session 1 in a new pane, and says which.
+/// Starts an agent of session 1 in a new pane, and returns the pane.
 pub(crate) fn start_agent(world: &World, tmux: &Tmux, arguments: &[&str]) -> String {
     drop(world.pose_as_claude());
     let program = world
@@ -72,13 +72,13 @@ pub(crate) fn start_agent_of(
     command: &str,
 ) -> String {
     let print = ["-P", "-F", "#{pane_id} #{pane_pid}", command];
-    let made = told(tmux, &[arguments, &print].concat());
+    let made = printed(tmux, &[arguments, &print].concat());
     let (pane, pid) = made.split_once(' ').unwrap();
     write_session(world, pid.parse().unwrap());
     pane.to_owned()
 }
 
-/// Writes what Claude Code would of session 1, once its process runs.
+/// Writes the files of Claude Code for session 1, once its process runs.
 pub(crate) fn write_session(world: &World, pid: u32) {
     write_session_of(world, pid, &world.s1);
     world.write_claude_transcript(".claude", &world.s1);
@@ -104,14 +104,14 @@ fn attach_line(world: &World, arguments: &str) -> String {
     )
 }
 
-/// A terminal that is no pane of any multiplexer, in which a line of shell runs. It ends
-/// with the value.
+/// A terminal outside of any multiplexer, in which a line of shell runs. It ends with the
+/// value.
 struct Outside(Child);
 
 impl Outside {
     fn run(world: &World, line: &str) -> Self {
         let mut command = Command::new("setsid");
-        // Its parent ends at once, so that nothing leads to a pane that the test runs in.
+        // Its parent exits at once, so that no ancestor leads to the pane of the test.
         command.args(["--fork", "script", "-qfc", line]);
         command.arg(world.root().join("typescript"));
         for name in ["TMUX", "TMUX_PANE", "STY", "ZELLIJ"] {
@@ -145,14 +145,14 @@ fn from_inside_of_the_same_tmux_the_client_is_switched_to_the_pane() {
         return;
     };
     wait_for("the person's client", || {
-        let clients = scene.told(&["list-clients", "-F", "#{client_session}"]);
+        let clients = scene.printed(&["list-clients", "-F", "#{client_session}"]);
         (clients == "main").then_some(())
     });
     let line = attach_line(&scene.world, &scene.world.s1);
     scene.tmux.run(&["new-window", "-t", "main", &line]);
     scene.wait_until_shown();
     // No second client came.
-    assert_eq!(scene.told(&["list-clients", "-F", "x"]), "x");
+    assert_eq!(scene.printed(&["list-clients", "-F", "x"]), "x");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn from_outside_the_pane_is_attached_here() {
 }
 
 #[test]
-fn from_inside_of_another_tmux_it_is_said_what_to_do() {
+fn from_inside_another_tmux_instructions_are_printed() {
     let Some(scene) = Scene::build() else {
         return;
     };
@@ -176,7 +176,7 @@ fn from_inside_of_another_tmux_it_is_said_what_to_do() {
         return;
     };
     let text = wait_for("what is said", || {
-        let text = told(&other, &["capture-pane", "-p", "-J", "-t", "main"]);
+        let text = printed(&other, &["capture-pane", "-p", "-J", "-t", "main"]);
         text.contains("hint:").then_some(text)
     });
     assert!(
@@ -184,7 +184,7 @@ fn from_inside_of_another_tmux_it_is_said_what_to_do() {
         "{text}"
     );
     assert!(text.contains("attach-session -t"), "{text}");
-    assert_eq!(scene.told(&["list-clients"]), "");
+    assert_eq!(scene.printed(&["list-clients"]), "");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
     let line = attach_line(world, "");
     let made = ["new-window", "-P", "-F", "#{pane_id}", "-t", "main"];
     let line = format!("{line}; cat");
-    let chooser = scene.told(&[&made[..], &[line.as_str()]].concat());
-    let screen = || scene.told(&["capture-pane", "-p", "-t", &chooser]);
+    let chooser = scene.printed(&[&made[..], &[line.as_str()]].concat());
+    let screen = || scene.printed(&["capture-pane", "-p", "-t", &chooser]);
     wait_for("the list", || {
         screen().contains(&world.s1[..8]).then_some(())
     });
@@ -250,16 +250,16 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
         screen().contains("Fix the flaky login").then_some(())
     });
     scene.tmux.run(&["send-keys", "-t", &chooser, "Enter"]);
-    // No client shows it; the window is the current one all the same.
+    // No client shows it, but the window becomes the current one.
     wait_for("the window", || {
         let format = "#{window_active} #{pane_active}";
-        let told = scene.told(&["display-message", "-p", "-t", &scene.pane, format]);
-        (told == "1 1").then_some(())
+        let printed = scene.printed(&["display-message", "-p", "-t", &scene.pane, format]);
+        (printed == "1 1").then_some(())
     });
 }
 
 #[test]
-fn the_session_that_has_waited_longest_is_gone_to() {
+fn next_goes_to_the_session_that_has_waited_longest() {
     let Some(scene) = Scene::build() else {
         return;
     };

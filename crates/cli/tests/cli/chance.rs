@@ -1,4 +1,4 @@
-//! Numbers by chance.
+//! Reproducible random numbers.
 
 /// The same numbers for the same seed (`SplitMix64`).
 pub(crate) struct Chance(u64);
@@ -17,7 +17,7 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % bound.max(1)
     }
 
-    /// The number of one of `len` things.
+    /// A random index below `len`.
     pub(crate) fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(u64::try_from(len).unwrap())).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The command line: what is wrong is said, and how.
+//! The command line, and the messages for wrong command lines.
 
 use std::process::{Command as StdCommand, Stdio};
 
@@ -137,7 +137,7 @@ fn output_that_cannot_be_written_is_a_failure() {
         eprintln!("skipped: /dev/full is not here");
         return;
     };
-    // More than is held before it is written.
+    // More than the output buffer holds.
     for number in 0..100 {
         let id = format!("00000000-e8f2-410e-9552-{number:012}");
         world.write_claude_transcript(".claude", &id);
@@ -191,7 +191,7 @@ fn a_home_that_is_not_set_is_no_failure() {
 }
 
 #[test]
-fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
+fn an_agent_that_announces_its_sessions_is_selected_by_name() {
     let world = World::new();
     let ours = std::env::current_exe().unwrap();
     let now = std::time::SystemTime::now()

@@ -1,8 +1,8 @@
-//! What a shell offers.
+//! Shell completion.
 
 use super::world::{World, said};
 
-/// What fish would show for a command line, of which the last word is being typed.
+/// The completions in fish for a command line whose last word is being typed.
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
     let mut command = world.whosup();
     command
@@ -134,7 +134,7 @@ fn hidden_commands_are_never_offered() {
     assert!(!nushell.contains("after-end"), "{nushell}");
 }
 
-/// Runs a line in a shell that has whosup on its search path.
+/// Runs a line in a shell with whosup on its search path.
 fn run_in(world: &World, shell: &str, arguments: &[&str]) -> Option<String> {
     let directory = std::path::Path::new(super::world::WHOSUP).parent().unwrap();
     let search = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
@@ -162,7 +162,7 @@ fn the_script_of_zsh_completes() {
     world.write_claude_transcript(".claude", &world.s1);
     let script = world.run(["completions", "zsh"]).out;
     let file = world.write("functions/_whosup", &script);
-    // What zsh hands to `_describe` is what it would show.
+    // zsh shows what it passes to `_describe`.
     let line = format!(
         "compdef() {{ }}; _describe() {{ print -rl -- \"${{(@P)3}}\" }}; compadd() {{ print -rl -- \"$@\" }}; \
          source '{}'; words=(whosup show {}); CURRENT=3; PREFIX={}; _clap_dynamic_completer_whosup",

@@ -1,4 +1,4 @@
-//! How an agent ended, where tmux waited for it and keeps its pane.
+//! The exit status of an agent whose pane tmux keeps.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,22 +7,22 @@ use serde_json::json;
 
 use super::shell_agent::{event, record_of};
 use super::terminal::Tmux;
-use super::world::{WHOSUP, World, wait_for, whoever_has_the_pid};
+use super::world::{WHOSUP, World, ignoring_pid_reuse, wait_for};
 
-/// Runs a line of shell in a new pane that stays when it is dead, and waits for that.
+/// Runs a line of shell in a new pane that stays after its end, and waits for that end.
 fn run_in_pane(tmux: &Tmux, line: &str) {
-    let told = tmux.run(&["new-window", "-P", "-F", "#{pane_id}", line]);
-    let pane = String::from_utf8(told.stdout).unwrap().trim().to_owned();
+    let made = tmux.run(&["new-window", "-P", "-F", "#{pane_id}", line]);
+    let pane = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     wait_for("the pane to be dead", || {
-        let told = tmux.run(&["display-message", "-p", "-t", &pane, "#{pane_dead}"]);
-        (told.stdout == b"1\n").then_some(())
+        let answer = tmux.run(&["display-message", "-p", "-t", &pane, "#{pane_dead}"]);
+        (answer.stdout == b"1\n").then_some(())
     });
 }
 
-/// A line that runs the agent, which lets its hook tell of a turn and then does `last`.
+/// A line that runs the agent, whose hook reports a turn and which then does `last`.
 fn agent_line(world: &World, program: &Path, session: &str, last: &str) -> String {
-    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
-    let payload = world.write(&format!("payload-{session}"), told.to_string());
+    let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let payload = world.write(&format!("payload-{session}"), hook_event.to_string());
     let script = format!(
         "'{WHOSUP}' hook claude-code < '{}'\n{last}\n",
         payload.display()
@@ -37,7 +37,7 @@ fn agent_line(world: &World, program: &Path, session: &str, last: &str) -> Strin
 }
 
 #[test]
-fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does() {
+fn only_a_pane_that_waited_for_the_agent_itself_knows_how_it_ended() {
     let world = World::new();
     let program = world.shell_as_claude();
     let Some(tmux) = Tmux::start(&world, 80, "exec cat") else {
@@ -58,17 +58,17 @@ fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does(
         (&third, "process-gone"),
     ] {
         let record = record_of(&world, session);
-        let told = whoever_has_the_pid(record["end_cause"].as_str().unwrap_or_default());
-        assert_eq!(told, cause, "{record} {}{}", said.out, said.err);
+        let reported = ignoring_pid_reuse(record["end_cause"].as_str().unwrap_or_default());
+        assert_eq!(reported, cause, "{record} {}{}", said.out, said.err);
         assert_eq!(record["ended_at"], record["last_event_at"]);
     }
     let shown = world.run(["show", &world.s1]).out;
     assert!(shown.contains("end cause     signal 9"), "{shown}");
 }
 
-/// Whoever started it has not waited for it yet, so the kernel keeps how it ended.
+/// The parent has not waited for it yet, so the kernel still has the exit status.
 #[test]
-fn a_zombie_tells_how_it_ended_until_its_parent_has_waited_for_it() {
+fn a_zombie_shows_how_it_ended_until_its_parent_has_waited_for_it() {
     let world = World::new();
     let program = world.shell_as_claude();
     let third = format!("0c{}", &world.s1[2..]);
@@ -102,7 +102,7 @@ fn a_zombie_tells_how_it_ended_until_its_parent_has_waited_for_it() {
         (&third, "process-gone"),
     ] {
         let record = record_of(&world, session);
-        let told = whoever_has_the_pid(record["end_cause"].as_str().unwrap());
-        assert_eq!(told, cause, "{} {}", said.out, said.err);
+        let reported = ignoring_pid_reuse(record["end_cause"].as_str().unwrap());
+        assert_eq!(reported, cause, "{} {}", said.out, said.err);
     }
 }

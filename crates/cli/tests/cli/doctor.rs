@@ -1,4 +1,4 @@
-//! `doctor` and `end`: what nobody else puts right.
+//! `doctor` and `end`: what no other command repairs.
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ fn doctor_names_what_is_broken_with_what_to_do() {
 }
 
 #[test]
-fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
+fn fix_installs_missing_hooks_and_changes_nothing_else() {
     let world = World::new();
     world.write(".local/state/whosup/sessions/claude-code/x.json", "{");
     world.write(".claude/settings.json", "{}");
@@ -118,7 +118,7 @@ fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
 
     let said = world.run(["doctor", "--fix"]);
     assert_eq!(said.out.matches("  fixed\n").count(), 1, "{}", said.out);
-    // The record that makes no sense is left to a person.
+    // An invalid record is left to a person.
     assert_eq!(said.status, 1, "{}", said.out);
     let record = world
         .home()
@@ -134,7 +134,7 @@ fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
 }
 
 #[test]
-fn hooks_that_run_a_program_that_is_gone_or_older_are_told_and_set_anew() {
+fn hooks_that_run_a_missing_or_older_program_are_reported_and_replaced() {
     let world = World::new();
     world.write(".claude/settings.json", "{}\n");
     let elsewhere = world.root().join("opt/bin/whosup");
@@ -151,7 +151,7 @@ fn hooks_that_run_a_program_that_is_gone_or_older_are_told_and_set_anew() {
     let answer = world.run(["hooks", "status"]);
     let installed = format!("claude-code: installed for {path}, never heard");
     assert!(answer.out.starts_with(&installed), "{}", answer.out);
-    // It is as good as this one.
+    // It is equal to this program.
     let answer = world.run(["doctor"]);
     assert!(!answer.out.contains("hooks of"), "{}", answer.out);
 
@@ -165,8 +165,8 @@ fn hooks_that_run_a_program_that_is_gone_or_older_are_told_and_set_anew() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&elsewhere, mode).unwrap();
     let answer = world.run(["doctor"]);
-    let told = format!("* hooks of claude-code run `{path}`, which is older: 0.0.1 and not");
-    assert!(answer.out.contains(&told), "{}", answer.out);
+    let expected = format!("* hooks of claude-code run `{path}`, which is older: 0.0.1 and not");
+    assert!(answer.out.contains(&expected), "{}", answer.out);
 
     let answer = world.run(["doctor", "--fix"]);
     assert!(answer.out.contains("  fixed\n"), "{}", answer.out);
@@ -179,7 +179,7 @@ fn hooks_that_run_a_program_that_is_gone_or_older_are_told_and_set_anew() {
 }
 
 #[test]
-fn hooks_that_nobody_trusts_or_that_are_silent_are_told() {
+fn untrusted_and_silent_hooks_are_reported() {
     let world = World::new();
     world.write(".codex/config.toml", "model = \"gpt-5\"\n");
     world.write(".claude/settings.json", "{}");
@@ -200,7 +200,7 @@ fn hooks_that_nobody_trusts_or_that_are_silent_are_told() {
             .contains("codex: installed, not trusted")
     );
 
-    // Claude Code is used, long after its hooks were set.
+    // Claude Code is used long after its hooks were installed.
     let note = world.home().join(".local/state/whosup/hooks");
     let note = std::fs::read_dir(note)
         .unwrap()
@@ -230,32 +230,37 @@ fn a_session_that_works_and_makes_no_progress_is_stalled() {
     });
     write_record(&world, &world.s1, &json!({ "owner": owner }));
     let answer = world.run(["doctor"]);
-    let told = format!("claude-code session {} is stalled", world.s1);
-    assert!(answer.out.contains(&told), "{}{}", answer.out, answer.err);
+    let expected = format!("claude-code session {} is stalled", world.s1);
+    assert!(
+        answer.out.contains(&expected),
+        "{}{}",
+        answer.out,
+        answer.err
+    );
     assert_eq!(answer.status, 1);
 }
 
 #[test]
-fn two_live_owners_are_told() {
+fn two_live_owners_are_reported() {
     let world = World::new();
     let (one, two) = (world.pose_as_claude(), world.pose_as_claude());
     for agent in [&one, &two] {
         world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
     }
     let answer = world.run(["doctor"]);
-    let told = format!(
+    let expected = format!(
         "claude-code session {} is claimed by several live processes",
         world.s1
     );
-    assert!(answer.out.contains(&told), "{}", answer.out);
+    assert!(answer.out.contains(&expected), "{}", answer.out);
 }
 
 #[test]
-fn records_of_tomorrow_are_told() {
+fn records_of_tomorrow_are_reported() {
     let world = World::new();
     let later = json!({ "phase": "idle", "last_event_at": "2100-01-01T00:00:00.000Z" });
     write_record(&world, &world.s1, &later);
     let answer = world.run(["doctor"]);
-    let told = "1 session record is dated later than now";
-    assert!(answer.out.contains(told), "{}", answer.out);
+    let expected = "1 session record is dated later than now";
+    assert!(answer.out.contains(expected), "{}", answer.out);
 }

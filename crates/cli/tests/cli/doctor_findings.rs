@@ -1,5 +1,4 @@
-//! `doctor`: claims that contradict each other, what this host keeps to itself,
-//! and what can't be read.
+//! `doctor`: contradicting claims, hidden properties of the host, and unreadable files.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -11,7 +10,7 @@ use super::shell_agent::{ShellAgent, owner_elsewhere, write_record};
 use super::terminal::Tmux;
 use super::world::{WHOSUP, World, copy_program, said, wait_for};
 
-/// The owner of a record that a live process is.
+/// The owner in a record, for a live process.
 fn owner(world: &World, pid: u32, start: &str) -> Value {
     let host = world.run(["list", "--json"]).json()["host"].clone();
     json!({
@@ -21,8 +20,8 @@ fn owner(world: &World, pid: u32, start: &str) -> Value {
     })
 }
 
-/// The line of a finding that has both words, and the one that says what to do:
-/// other tests' agents may have findings too.
+/// The finding with both words, and the line with its fix: other tests' agents may have
+/// findings too.
 #[track_caller]
 fn finding(answer: &str, words: &str, more: &str) -> (String, String) {
     let mut lines = answer.lines();
@@ -35,7 +34,7 @@ fn finding(answer: &str, words: &str, more: &str) -> (String, String) {
 }
 
 #[test]
-fn two_sessions_of_one_process_are_told_where_nothing_says_which_is_newer() {
+fn two_sessions_of_one_process_are_reported_if_neither_is_known_as_newer() {
     let world = World::new();
     let agent = ShellAgent::start(&world);
     let owner = owner(&world, agent.pid(), &agent.start_stamp());
@@ -56,7 +55,7 @@ fn two_sessions_of_one_process_are_told_where_nothing_says_which_is_newer() {
         );
     }
 
-    // The second one is the later one: `/clear`.
+    // The second is later: `/clear`.
     let later = json!({ "owner": owner, "last_event_at": "2026-01-01T00:00:01.000Z" });
     write_record(&world, &world.s2, &later);
     let answer = world.run(["doctor"]);
@@ -65,7 +64,7 @@ fn two_sessions_of_one_process_are_told_where_nothing_says_which_is_newer() {
 }
 
 #[test]
-fn two_live_owners_in_one_pane_are_told() {
+fn two_live_owners_in_one_pane_are_reported() {
     let world = World::new();
     let program = world
         .root()
@@ -123,8 +122,8 @@ fn two_live_owners_in_one_pane_are_told() {
     }
 }
 
-/// Runs `doctor` where `line` has changed what the kernel tells. `None` where that
-/// can't be done.
+/// Runs `doctor` after `line` has changed what the kernel reports; `None` where that can't
+/// be done.
 fn doctor_after(world: &World, line: &str) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: it takes root to mount");
@@ -151,7 +150,7 @@ fn doctor_after(world: &World, line: &str) -> Option<String> {
 }
 
 #[test]
-fn a_host_that_cannot_tell_its_boot_is_told_and_ends_nothing() {
+fn an_unknown_boot_is_reported_and_ends_nothing() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
@@ -164,7 +163,7 @@ fn a_host_that_cannot_tell_its_boot_is_told_and_ends_nothing() {
     let Some(answer) = doctor_after(&world, &line) else {
         return;
     };
-    let (what, fix) = finding(&answer, "cannot tell the boot: ", "");
+    let (what, fix) = finding(&answer, "cannot determine the boot: ", "");
     assert!(what.ends_with("; no session is ended by a sweep"), "{what}");
     assert!(fix.ends_with("mount -t proc proc /proc"), "{fix}");
     assert!(!answer.contains("ended 1 session"), "{answer}");
@@ -173,7 +172,7 @@ fn a_host_that_cannot_tell_its_boot_is_told_and_ends_nothing() {
 }
 
 #[test]
-fn limits_of_watching_are_told_with_what_raises_them() {
+fn limits_of_watching_are_reported_with_the_command_that_raises_them() {
     let world = World::new();
     let few = world.write("few", "12\n");
     let bind = |name: &str| {
@@ -192,7 +191,7 @@ fn limits_of_watching_are_told_with_what_raises_them() {
 }
 
 #[test]
-fn what_has_exited_and_cannot_be_ended_by_its_record_is_told() {
+fn an_exited_session_that_its_record_cannot_end_is_reported() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let mut owner = owner(&world, agent.pid(), &agent.start_stamp());
@@ -213,12 +212,12 @@ fn what_has_exited_and_cannot_be_ended_by_its_record_is_told() {
 }
 
 #[test]
-fn what_goes_on_though_the_process_in_its_record_is_gone_is_told() {
+fn a_live_session_whose_recorded_process_is_gone_is_reported() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
     agent.kill();
-    // Another process resumed it on another host, says the registry: nobody knows.
+    // The registry says that another process resumed it on another host: it is unknown.
     let record = world.write_claude_record(4711, "Sat Nov 28 10:00:00 2026", &world.s1);
     let answer = world.run(["doctor"]);
     let (what, fix) = finding(&answer.out, "has exited and is not ended: ", &world.s1);
@@ -240,7 +239,7 @@ fn what_goes_on_though_the_process_in_its_record_is_gone_is_told() {
 }
 
 #[test]
-fn what_can_not_be_read_is_told_with_where_to_look() {
+fn unreadable_files_are_reported_with_where_to_look() {
     let world = World::new();
     let settings = world.write(".claude/settings.json", "{ \"hooks\": ");
     world.write(".claude/sessions/4711.json", "{");
@@ -251,7 +250,7 @@ fn what_can_not_be_read_is_told_with_where_to_look() {
         fix,
         "correct that file, then whosup hooks status claude-code"
     );
-    // At most ten problems are told, of whomever: those of this home alone.
+    // At most ten problems are shown, over all homes: those of this home alone.
     if !is_root() {
         return;
     }
@@ -265,7 +264,7 @@ fn what_can_not_be_read_is_told_with_where_to_look() {
 }
 
 #[test]
-fn hooks_that_run_what_is_no_whosup_are_told() {
+fn hooks_that_run_another_program_are_reported() {
     let world = World::new();
     world.write(".claude/settings.json", "{}\n");
     let elsewhere = world.root().join("opt/bin/whosup");
@@ -352,7 +351,7 @@ fn orphans_and_sessions_that_are_open_twice_are_found() {
     assert!(twice.contains(&world.s2), "{document:#}");
     let pid = format!(" {}", one.pid());
     assert!(twice.contains(&pid), "{document:#}");
-    // What a person hides is no finding.
+    // A hidden session is no finding.
     let dismissed = world.run(["dismiss", world.s1.as_str()]);
     assert_eq!(dismissed.status, 0, "{}", dismissed.err);
     let document = world.run(["doctor", "--json"]).json();
@@ -369,7 +368,7 @@ fn each_check_has_a_line_if_nothing_is_wrong() {
     let fine = names.iter().filter(is_fine).count();
     let lines = world.run(["doctor"]).out;
     let lines = lines.lines().filter(|line| line.starts_with("ok: "));
-    // Agents that come and go on this machine make a difference of one.
+    // Agents that start and exit on this machine may change the count by one.
     assert!(fine.abs_diff(lines.count()) <= 1 && fine >= 4, "{names:#?}");
 }
 

@@ -1,8 +1,8 @@
-//! A directory on a mount that never answers, named by records, settings, transcripts and
-//! processes, holds nothing up.
+//! A directory on a mount that never answers blocks no command, although records, settings,
+//! transcripts and processes name it.
 //!
-//! The mount is a real one: a FUSE file system whose server, the shell that has `/dev/fuse`
-//! open, never answers, in a mount namespace of its own. Both go with that shell.
+//! The mount is real: a FUSE file system whose server, the shell that has `/dev/fuse` open,
+//! never answers, in a mount namespace of its own. Both end with that shell.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,12 +11,11 @@ use serde_json::{Value, json};
 
 use super::world::{WHOSUP, World, copy_program, wait_for};
 
-/// How long one command may take on a machine with much to do. A hanging one takes for
-/// ever.
+/// How long a command may take on a busy machine. A hanging command never ends.
 const COMMAND_SECONDS_MAX: u64 = 60;
-/// How long the whole may take.
+/// How long the whole test may take.
 const WORLD_TIME_MAX: Duration = Duration::from_secs(600);
-/// Where the mount can't be made.
+/// The exit status if the mount is not possible.
 const SKIPPED: i32 = 77;
 
 /// Makes the mount, and checks that it hangs.
@@ -33,8 +32,8 @@ said() {
 }
 "#;
 
-/// Runs a line of shell beside a mount that hangs at `hang` in the world; `None` if there
-/// can be no such mount here.
+/// Runs a line of shell beside a mount that hangs at `hang` in the world; `None` if such a
+/// mount is not possible here.
 #[track_caller]
 fn run_beside_hanging_mount(world: &World, line: &str) -> Option<()> {
     let hang = world.root().join("hang");
@@ -58,7 +57,7 @@ fn run_beside_hanging_mount(world: &World, line: &str) -> Option<()> {
     let until = Instant::now() + WORLD_TIME_MAX;
     let status = wait_for("the shell beside the mount", || {
         if Instant::now() > until {
-            // Whoever waits for the mount is answered by the end of its server.
+            // A process that waits for the mount gets an answer when the mount's server ends.
             shell.kill().unwrap();
         }
         shell.try_wait().unwrap()
@@ -149,7 +148,7 @@ exit 0
             .unwrap_or_else(|| panic!("{id} is not in {said}"))
             .clone()
     };
-    // What could be read is there, and what was not touched is named.
+    // What could be read is listed, and what was not touched is named.
     assert_eq!(session(&world.s1)["work_dir"], json!(hang.join("app")));
     assert_eq!(session(&world.s2)["title"], "hi");
     let problems = said["problems"].to_string();

@@ -1,4 +1,4 @@
-//! What `--help` says.
+//! The output of `--help`.
 
 use super::world::{World, said};
 
@@ -88,9 +88,9 @@ fn help_of_a_command_that_does_not_exist_is_a_usage_error() {
 }
 
 #[test]
-fn the_version_is_told_without_looking_at_anything() {
+fn the_version_is_shown_without_looking_at_anything() {
     let world = World::new();
-    // A configuration that would end every look.
+    // A configuration that makes every scan fail.
     world.write(".config/whosup/config.toml", "x");
     let said = world.run(["--version"]);
     assert_eq!(said.status, 0);

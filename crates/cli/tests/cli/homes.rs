@@ -1,5 +1,5 @@
-//! Real processes, each the only one to have the variable set that moves the
-//! home of its agent: the program that looks has not. Each agent has a file.
+//! Real processes, each the only process with the variable that moves the home of its agent:
+//! the scanning program does not have it. Each agent has a file.
 
 mod cline;
 mod codex;
@@ -24,28 +24,28 @@ use serde_json::{Value, json};
 
 use super::world::{Posing, World, copy_program, said};
 
-/// Where the variable of a test leads, below home.
+/// The target of a test's variable, below home.
 const ELSEWHERE: &str = "elsewhere";
 
-/// A world in which one process knows of a directory.
+/// A world with a directory that only one process knows.
 struct Moved {
     world: World,
     /// The directory.
     root: PathBuf,
 }
 
-/// A session that a process serves in the directory, and what is to be said of it.
+/// A session that a process serves in the directory, and what is expected of it.
 struct Served<'a> {
     agent: &'a str,
     session: &'a str,
     posing: Posing,
-    /// Its home, if that is another than the usual one.
+    /// Its home, if it is not the default.
     home: Option<&'a Path>,
-    /// What only the process has set.
+    /// The variable of the process.
     variable: (&'a str, &'a Path),
-    /// The arguments that bring the session back.
+    /// The arguments that resume the session.
     argv: &'a [&'a str],
-    /// What is to be set for them.
+    /// The variable for them.
     env: (&'a str, &'a Path),
 }
 
@@ -65,13 +65,13 @@ impl Moved {
         self.world.work_dir().to_str().unwrap().to_owned()
     }
 
-    /// Its directory with everything but letters and digits as a hyphen.
+    /// Its directory with all but letters and digits replaced by hyphens.
     fn work_dir_in_hyphens(&self) -> String {
         let encode = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         self.work_dir().chars().map(encode).collect()
     }
 
-    /// A lock that only the process to be started will hold.
+    /// A lock for the process that is about to start.
     fn lock(&self, below: &str) -> Stdio {
         let path = self.write(below, "");
         let lock = File::options().append(true).open(path).unwrap();
@@ -79,8 +79,8 @@ impl Moved {
         lock.into()
     }
 
-    /// Starts a shell, called `program`, on a script: it waits for the end of the
-    /// test, whatever its arguments are.
+    /// Starts a shell called `program` on a script: it waits for the end of the test, whatever its
+    /// arguments are.
     fn pose_on_script(
         &self,
         program: &str,
@@ -100,8 +100,8 @@ impl Moved {
         })
     }
 
-    /// Starts a shell that is called `program` and reads commands; `-s` says that
-    /// all other arguments are none of its business.
+    /// Starts a shell called `program` that reads commands; `-s` makes it ignore all other
+    /// arguments.
     fn pose_as_shell(
         &self,
         program: &str,
@@ -117,15 +117,15 @@ impl Moved {
         })
     }
 
-    /// Checks what is said of a session: while its process runs by whoever has
-    /// not set the variable, and after its end by whoever has.
+    /// Checks what is shown of a session: without the variable while its process runs, and
+    /// with the variable after its end.
     #[track_caller]
     fn check(&self, served: Served<'_>) {
         self.check_live(&served);
         self.check_resume(served);
     }
 
-    /// Checks that this is the one live session of its directory, in its home.
+    /// Checks that this is the only live session of its directory, in its home.
     #[track_caller]
     fn check_live(&self, served: &Served<'_>) {
         let answer = self.world.run(["list", "--json", "--cwd", "."]).json();
@@ -153,8 +153,8 @@ impl Moved {
         assert!(!problems.iter().any(is_here), "{answer:#}");
     }
 
-    /// Ends the process, and checks that whoever has the variable set is told how
-    /// the session is brought back in its directory.
+    /// Ends the process, and checks that with the variable set, the command is shown that
+    /// resumes the session in its directory.
     #[track_caller]
     fn check_resume(&self, mut served: Served<'_>) {
         served.posing.kill();
@@ -175,7 +175,7 @@ impl Moved {
     }
 }
 
-/// What a program says of a text on its standard input, up to the first blank.
+/// The output of a program for a text on standard input, up to the first space.
 fn digest(program: &str, text: &str) -> String {
     let mut child = StdCommand::new(program)
         .stdin(Stdio::piped())

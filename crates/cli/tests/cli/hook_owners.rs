@@ -1,12 +1,12 @@
-//! Who has a session that hooks told of, and which of several sessions of one process is
-//! current.
+//! The owner of a session that hooks reported, and which of several sessions of one
+//! process is current.
 
 use serde_json::{Value, json};
 
 use super::shell_agent::{ShellAgent, event, record_of};
 use super::world::{WHOSUP, World, copy_program};
 
-/// What is said of a session: its liveness, the reason, and its owner's PID.
+/// The answer about a session: its liveness, the reason, and the owner's PID.
 #[track_caller]
 fn said_of(world: &World, session: &str) -> (String, String, Option<u64>) {
     let sessions = world.run(["list", "--all", "--json"]).sessions();
@@ -17,7 +17,7 @@ fn said_of(world: &World, session: &str) -> (String, String, Option<u64>) {
     let [its] = its.as_slice() else {
         panic!("{session}: {its:?}");
     };
-    // Every way to look gives one answer.
+    // Every command gives the same answer.
     let check = world.run(["check", session]).status;
     let liveness = its["liveness"].as_str().unwrap();
     let expected = match liveness {
@@ -44,8 +44,8 @@ fn check_not_live(world: &World, session: &str, liveness: &str, reason: &str) {
     assert_eq!((said.0.as_str(), said.1.as_str()), (liveness, reason));
 }
 
-/// It has ended, and is shown with no process: one that has no session now may have taken
-/// it up again as far as a look can tell.
+/// It has ended, and is shown without a process: a process without a known session may
+/// have resumed it.
 #[track_caller]
 fn check_ended(world: &World, session: &str) {
     assert_eq!(record_of(world, session)["phase"], "ended");
@@ -63,7 +63,7 @@ fn start(source: &str) -> Value {
 fn an_agent_that_nothing_recognizes_owns_its_session_while_it_lives() {
     let world = World::new();
     let mut agent = ShellAgent::start_unrecognized(&world);
-    agent.tell(&world.s1, "SessionStart", start("startup"));
+    agent.report(&world.s1, "SessionStart", start("startup"));
     let owner = record_of(&world, &world.s1)["owner"].clone();
     assert_eq!(owner["pid"], agent.pid());
     assert_eq!(owner["unrecognized"], true);
@@ -71,17 +71,17 @@ fn an_agent_that_nothing_recognizes_owns_its_session_while_it_lives() {
     let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
     assert_eq!(sessions[0]["confidence"], "consistent", "{sessions:?}");
 
-    agent.tell(&world.s2, "SessionStart", start("clear"));
+    agent.report(&world.s2, "SessionStart", start("clear"));
     agent.prompt(&world.s2);
     check_live(&world, &world.s2, &agent);
     agent.kill();
-    // Two events had it as the nearest above them, so it was no mere helper.
+    // It was the nearest process above two hooks, so it was no short-lived helper.
     let (liveness, reason, _) = said_of(&world, &world.s2);
     assert_eq!(liveness, "exited", "{reason}");
 }
 
 #[test]
-fn the_death_of_what_ran_a_single_hook_proves_nothing() {
+fn the_exit_of_a_process_that_ran_a_single_hook_proves_nothing() {
     let world = World::new();
     let mut agent = ShellAgent::start_unrecognized(&world);
     agent.prompt(&world.s1);
@@ -97,8 +97,8 @@ fn a_program_inside_of_an_agents_shell_does_not_make_the_agent_its_owner() {
     let cc = world.root().join("opt/bin/cc");
     std::fs::create_dir_all(cc.parent().unwrap()).unwrap();
     copy_program("/bin/sh", &cc);
-    let told = event(&world, &world.s1, "SessionStart", start("startup"));
-    let payload = outer.payload(&told);
+    let hook_event = event(&world, &world.s1, "SessionStart", start("startup"));
+    let payload = outer.payload(&hook_event);
     for variables in ["", "CLAUDE_PID=$$ "] {
         let line = format!(
             "{variables}'{}' -c \"'{WHOSUP}' hook claude-code < '{}'; true\"",
@@ -112,7 +112,7 @@ fn a_program_inside_of_an_agents_shell_does_not_make_the_agent_its_owner() {
     }
     let (liveness, _, _) = said_of(&world, &world.s1);
     assert_eq!(liveness, "unknown");
-    // Its registry tells of this very session.
+    // Its registry names this very session.
     world.write_claude_record(outer.pid(), &outer.start_stamp(), &world.s1);
     outer.run(&format!(
         "'{}' -c \"'{WHOSUP}' hook claude-code < '{}'; true\"",
@@ -126,8 +126,8 @@ fn a_program_inside_of_an_agents_shell_does_not_make_the_agent_its_owner() {
 fn an_agent_that_names_itself_is_the_owner_whatever_it_looks_like() {
     let world = World::new();
     let mut agent = ShellAgent::start_unrecognized(&world);
-    let told = event(&world, &world.s1, "SessionStart", start("startup"));
-    agent.hook_with("CLAUDE_PID=$$", &told);
+    let hook_event = event(&world, &world.s1, "SessionStart", start("startup"));
+    agent.hook_with("CLAUDE_PID=$$", &hook_event);
     let owner = record_of(&world, &world.s1)["owner"].clone();
     assert_eq!(owner["pid"], agent.pid());
     assert!(owner["unrecognized"].is_null(), "{owner}");
@@ -138,11 +138,11 @@ fn an_agent_that_names_itself_is_the_owner_whatever_it_looks_like() {
 fn a_session_without_an_agent_above_its_hooks_is_unknown() {
     let world = World::new();
     let mut cron = ShellAgent::start_cron(&world);
-    cron.tell(&world.s1, "SessionStart", start("startup"));
+    cron.report(&world.s1, "SessionStart", start("startup"));
     cron.prompt(&world.s1);
     assert!(record_of(&world, &world.s1)["owner"].is_null());
     check_not_live(&world, &world.s1, "unknown", "owner-not-found");
-    cron.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    cron.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     check_not_live(&world, &world.s1, "exited", "released");
 }
 
@@ -150,11 +150,11 @@ fn a_session_without_an_agent_above_its_hooks_is_unknown() {
 fn a_registry_that_is_behind_its_hooks_does_not_bring_a_session_back() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", start("startup"));
+    agent.report(&world.s1, "SessionStart", start("startup"));
     world.write_claude_record(agent.pid(), &agent.start_stamp(), &world.s1);
     check_live(&world, &world.s1, &agent);
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "clear"}));
-    agent.tell(&world.s2, "SessionStart", start("clear"));
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "clear"}));
+    agent.report(&world.s2, "SessionStart", start("clear"));
     // A heartbeat.
     world.write_claude_record(agent.pid(), &agent.start_stamp(), &world.s1);
     check_live(&world, &world.s2, &agent);
@@ -165,19 +165,19 @@ fn a_registry_that_is_behind_its_hooks_does_not_bring_a_session_back() {
 }
 
 #[test]
-fn what_comes_late_of_a_session_that_was_left_makes_it_current_no_more() {
+fn a_late_event_of_a_left_session_does_not_make_it_current() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", start("startup"));
+    agent.report(&world.s1, "SessionStart", start("startup"));
     agent.prompt(&world.s1);
-    agent.tell(&world.s2, "SessionStart", start("clear"));
+    agent.report(&world.s2, "SessionStart", start("clear"));
     for late in ["PostToolUse", "SubagentStop", "Stop", "PreToolUse"] {
-        agent.tell(&world.s1, late, json!({}));
+        agent.report(&world.s1, late, json!({}));
         check_live(&world, &world.s2, &agent);
         check_not_live(&world, &world.s1, "exited", "superseded");
     }
-    // Whoever goes back says so.
-    agent.tell(&world.s1, "SessionStart", start("resume"));
+    // A process that returns to a session reports it.
+    agent.report(&world.s1, "SessionStart", start("resume"));
     check_live(&world, &world.s1, &agent);
     check_not_live(&world, &world.s2, "exited", "superseded");
 }
@@ -186,10 +186,10 @@ fn what_comes_late_of_a_session_that_was_left_makes_it_current_no_more() {
 fn work_reopens_a_session_that_has_ended_and_a_stop_does_not() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", start("startup"));
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.report(&world.s1, "SessionStart", start("startup"));
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     for trailing in ["PostToolUse", "SubagentStop", "Stop"] {
-        agent.tell(&world.s1, trailing, json!({}));
+        agent.report(&world.s1, trailing, json!({}));
         assert_eq!(record_of(&world, &world.s1)["phase"], "ended", "{trailing}");
     }
     check_ended(&world, &world.s1);
@@ -198,7 +198,7 @@ fn work_reopens_a_session_that_has_ended_and_a_stop_does_not() {
         ("PostToolUse", "working"),
         ("Stop", "idle"),
     ] {
-        agent.tell(&world.s1, name, json!({}));
+        agent.report(&world.s1, name, json!({}));
         assert_eq!(record_of(&world, &world.s1)["phase"], phase, "{name}");
         check_live(&world, &world.s1, &agent);
     }
@@ -208,13 +208,13 @@ fn work_reopens_a_session_that_has_ended_and_a_stop_does_not() {
 fn a_headless_run_on_a_session_leaves_it_to_the_process_that_has_it() {
     let world = World::new();
     let mut first = ShellAgent::start(&world);
-    first.tell(&world.s1, "SessionStart", start("startup"));
+    first.report(&world.s1, "SessionStart", start("startup"));
     let mut second = ShellAgent::start(&world);
-    second.tell(&world.s1, "SessionStart", start("resume"));
+    second.report(&world.s1, "SessionStart", start("resume"));
     second.prompt(&world.s1);
-    second.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    second.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     check_live(&world, &world.s1, &first);
-    // The next one is killed.
+    // The next process is killed.
     let mut third = ShellAgent::start(&world);
     third.prompt(&world.s1);
     third.kill();
@@ -230,9 +230,9 @@ fn a_headless_run_on_a_session_leaves_it_to_the_process_that_has_it() {
 fn a_session_that_was_left_does_not_come_back_when_the_next_one_ends() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", start("startup"));
-    agent.tell(&world.s2, "SessionStart", start("clear"));
-    agent.tell(&world.s2, "SessionEnd", json!({"reason": "other"}));
+    agent.report(&world.s1, "SessionStart", start("startup"));
+    agent.report(&world.s2, "SessionStart", start("clear"));
+    agent.report(&world.s2, "SessionEnd", json!({"reason": "other"}));
     check_not_live(&world, &world.s1, "exited", "superseded");
     check_ended(&world, &world.s2);
     let listed = world.run(["list", "--json"]).json();
@@ -242,14 +242,14 @@ fn a_session_that_was_left_does_not_come_back_when_the_next_one_ends() {
 }
 
 #[test]
-fn of_the_sessions_that_a_killed_process_went_through_the_last_is_an_orphan() {
+fn only_the_last_session_of_a_killed_process_is_an_orphan() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let session = |number: usize| format!("{:02x}{}", 0x30 + number, &world.s1[2..]);
     let sessions: Vec<String> = (0..4).map(session).collect();
     for (number, session) in sessions.iter().enumerate() {
         let source = if number == 0 { "startup" } else { "clear" };
-        agent.tell(session, "SessionStart", start(source));
+        agent.report(session, "SessionStart", start(source));
         agent.prompt(session);
         world.write_claude_transcript(".claude", session);
     }
@@ -270,7 +270,7 @@ fn of_the_sessions_that_a_killed_process_went_through_the_last_is_an_orphan() {
             assert!(is_swept || reason == "superseded", "{reason}");
         }
     }
-    // Nothing tells of the process any more.
+    // No file leads to the process any more.
     let histories = world.home().join(".local/state/whosup/owners");
     world.run(["sweep"]);
     assert_eq!(std::fs::read_dir(histories).unwrap().count(), 0);
@@ -283,10 +283,10 @@ fn a_home_that_hooks_reach_through_a_link_has_its_sessions_once() {
     std::os::unix::fs::symlink(world.home(), &link).unwrap();
     let mut agent = ShellAgent::start(&world);
     world.write_claude_transcript(".claude", &world.s1);
-    let mut told = event(&world, &world.s1, "SessionStart", start("startup"));
+    let mut hook_event = event(&world, &world.s1, "SessionStart", start("startup"));
     let transcript = link.join(format!(".claude/projects/-x/{}.jsonl", world.s1));
-    told["transcript_path"] = json!(transcript);
-    agent.hook_with(&format!("HOME='{}'", link.display()), &told);
+    hook_event["transcript_path"] = json!(transcript);
+    agent.hook_with(&format!("HOME='{}'", link.display()), &hook_event);
     let home = record_of(&world, &world.s1)["home"].clone();
     assert_eq!(home, json!(link.join(".claude")));
     world.write_claude_record(agent.pid(), &agent.start_stamp(), &world.s1);

@@ -1,4 +1,4 @@
-//! Panes of agents whose hooks know of none, and what tmux is asked.
+//! Panes of agents whose hooks have no pane in their environment, and the questions to tmux.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -9,11 +9,11 @@ use super::shell_agent::{event, file_of, record_of};
 use super::terminal::Tmux;
 use super::world::{WHOSUP, World, said, wait_for};
 
-/// A line that runs an agent in an environment that tells of no pane: its hook tells
-/// of a turn of the session, and it stays until there is a file `end`.
+/// A line that runs an agent in an environment without a pane: its hook reports a turn of
+/// the session, and it stays until there is a file `end`.
 fn agent_line(world: &World, program: &Path, session: &str) -> String {
-    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
-    let payload = world.write(&format!("payload-{session}"), told.to_string());
+    let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let payload = world.write(&format!("payload-{session}"), hook_event.to_string());
     let script = format!(
         "'{WHOSUP}' hook claude-code < '{}'\nwhile [ ! -e 'end-{session}' ]; do sleep 0.02; done\n\
          kill -9 $$\n",
@@ -28,7 +28,7 @@ fn agent_line(world: &World, program: &Path, session: &str) -> String {
     )
 }
 
-/// A `tmux` on the path that writes down what it is asked, and asks the real one.
+/// A `tmux` on the path that records its arguments and runs the real tmux.
 fn listening_tmux(world: &World) -> String {
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nPATH=\"${{PATH#*:}}\" exec tmux \"$@\"\n",
@@ -40,7 +40,7 @@ fn listening_tmux(world: &World) -> String {
     format!("{bin}:{}", std::env::var("PATH").unwrap())
 }
 
-/// What is listed of a session.
+/// The row of a session.
 fn row(world: &World, path: &str, variable: &str, session: &str) -> Option<Value> {
     let mut list = world.whosup();
     list.args(["list", "--all", "--json"]);
@@ -52,7 +52,7 @@ fn row(world: &World, path: &str, variable: &str, session: &str) -> Option<Value
 /// The environment of hooks lacked `TMUX` (claude-code#84892), and a new agent in a
 /// pane was refused since the pane was taken (herdr#700).
 #[test]
-fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
+fn a_pane_is_found_by_where_an_agent_lives_and_passes_to_the_next_agent() {
     let world = World::new();
     let program = world.shell_as_claude();
     let line = format!(
@@ -63,13 +63,13 @@ fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
     let Some(tmux) = Tmux::start(&world, 80, &line) else {
         return;
     };
-    let told = tmux.run(&[
+    let printed = tmux.run(&[
         "display-message",
         "-p",
         "#{socket_path},#{pid},0 #{pane_id}",
     ]);
-    let told = String::from_utf8(told.stdout).unwrap();
-    let (variable, pane) = told.trim().split_once(' ').unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let (variable, pane) = printed.trim().split_once(' ').unwrap();
     let path = listening_tmux(&world);
     let live_in_pane = |session: &str| {
         wait_for("the session to be live in the pane", || {
@@ -104,8 +104,8 @@ fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
     assert_eq!(record_of(&world, &world.s2)["phase"], "working");
     live_in_pane(&world.s2);
 
-    // Nobody else's sessions were killed (agetor#85, gastown#923): tmux was asked,
-    // and told nothing.
+    // No other sessions were killed (agetor#85, gastown#923): tmux only got questions, and
+    // no commands.
     let asked = std::fs::read_to_string(world.home().join("asked")).unwrap();
     let is_question = |line: &str| {
         let mut words = line.split(' ');

@@ -1,4 +1,4 @@
-//! Hooks: what they record.
+//! What hooks record.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -25,14 +25,14 @@ fn a_hook_names_its_agent_as_the_owner_through_shells_and_wrappers() {
     let record = record_of(&world, &world.s1);
     assert_eq!(record["owner"]["pid"], agent.pid());
     assert_eq!(record["owner"]["start_stamp"], agent.start_stamp());
-    for told in [
+    for field in [
         "hostname",
         "boot_id",
         "pid_namespace",
         "start_stamp_kind",
         "executable",
     ] {
-        assert!(!record["owner"][told].is_null(), "{told}: {record}");
+        assert!(!record["owner"][field].is_null(), "{field}: {record}");
     }
     assert_eq!(record["phase"], "starting");
     assert_eq!(
@@ -76,7 +76,7 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
         ),
     ];
     for (name, more, phase) in steps {
-        agent.tell(&world.s1, name, more);
+        agent.report(&world.s1, name, more);
         let record = record_of(&world, &world.s1);
         assert_eq!(record["phase"], phase, "after {name}");
         let is_waiting = phase == "waiting";
@@ -105,12 +105,12 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
         (&json!("idle"), &json!(agent.pid()))
     );
 
-    // `/clear`: one ends, another starts in the same process.
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "clear"}));
-    agent.tell(&world.s2, "SessionStart", json!({"source": "clear"}));
-    // It is told twice, and something comes late.
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
-    agent.tell(&world.s1, "Stop", json!({}));
+    // `/clear`: one session ends, another starts in the same process.
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "clear"}));
+    agent.report(&world.s2, "SessionStart", json!({"source": "clear"}));
+    // The end is reported twice, and another event comes late.
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.report(&world.s1, "Stop", json!({}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["phase"], &record["end_reason"]),
@@ -126,17 +126,17 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
 fn the_end_of_an_earlier_process_does_not_end_the_session_of_a_later_one() {
     let world = World::new();
     let mut first = ShellAgent::start(&world);
-    first.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    first.report(&world.s1, "SessionStart", json!({"source": "startup"}));
     let mut second = ShellAgent::start(&world);
-    second.tell(&world.s1, "SessionStart", json!({"source": "resume"}));
-    first.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    second.report(&world.s1, "SessionStart", json!({"source": "resume"}));
+    first.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     let record = record_of(&world, &world.s1);
     assert_eq!(record["phase"], "idle");
     assert_eq!(record["owner"]["pid"], second.pid());
 }
 
 #[test]
-fn a_hook_of_another_agent_has_no_owner_and_clears_the_one_there_was() {
+fn a_hook_of_another_agent_has_no_owner_and_clears_the_old_owner() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let start = event(
@@ -162,14 +162,14 @@ fn a_hook_of_another_agent_has_no_owner_and_clears_the_one_there_was() {
 fn a_daemon_that_runs_many_sessions_is_marked_shared_and_proves_no_life() {
     let world = World::new();
     let mut daemon = ShellAgent::start_codex_daemon(&world);
-    let told = event(
+    let hook_event = event(
         &world,
         &world.s1,
         "UserPromptSubmit",
         json!({"prompt": "p"}),
     );
-    let payload = daemon.payload(&told);
-    // It has the variables of the pane that once started it.
+    let payload = daemon.payload(&hook_event);
+    // It has the variables of the pane in which it was once started.
     let line = format!(
         "TMUX=/run/tmux,1,0 TMUX_PANE=%3 '{WHOSUP}' hook codex < '{}'",
         payload.display()
@@ -182,7 +182,7 @@ fn a_daemon_that_runs_many_sessions_is_marked_shared_and_proves_no_life() {
     assert_eq!(record()["owner"]["pid"], daemon.pid());
     assert_eq!(record()["owner"]["shared"], true);
     assert!(record()["pane"].is_null(), "{}", record());
-    // It may have let go of the session long ago: the session's lock would tell.
+    // It may have released the session long ago; only the session's lock would show that.
     let id = format!("codex:{}", world.s1);
     let said = world.run(["check", id.as_str()]);
     assert_ne!(said.status, 0, "{}{}", said.out, said.err);
@@ -199,8 +199,8 @@ fn the_id_of_the_transcript_that_is_written_wins() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let transcript = world.write_claude_transcript(".claude", &world.s1);
-    let told = json!({"source": "startup", "transcript_path": transcript});
-    agent.tell(&world.s2, "SessionStart", told);
+    let start = json!({"source": "startup", "transcript_path": transcript});
+    agent.report(&world.s2, "SessionStart", start);
     assert_eq!(record_of(&world, &world.s1)["owner"]["pid"], agent.pid());
     assert!(!file_of(&world, &world.s2, "json").exists());
 }
@@ -211,10 +211,10 @@ fn prompts_are_kept_out_when_the_configuration_says_so() {
     world.write(".config/whosup/config.toml", "prompts = \"hide\"\n");
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "a secret of mine"});
-    agent.tell(&world.s1, "UserPromptSubmit", prompt.clone());
-    // One that can't be understood may have said so too.
+    agent.report(&world.s1, "UserPromptSubmit", prompt.clone());
+    // A configuration that can't be understood may hide prompts too.
     world.write(".config/whosup/config.toml", "prompts = hide\n");
-    agent.tell(&world.s1, "UserPromptSubmit", prompt);
+    agent.report(&world.s1, "UserPromptSubmit", prompt);
     for extension in ["json", "jsonl"] {
         let text = std::fs::read_to_string(file_of(&world, &world.s1, extension)).unwrap();
         assert!(!text.contains("secret"), "{text}");

@@ -1,4 +1,4 @@
-//! Hooks and what they are given: they say nothing, fail nobody and come to an end.
+//! The input of hooks: whatever it is, they print nothing, always succeed, and end.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -68,11 +68,11 @@ fn input_that_never_ends_is_given_up_after_a_second() {
         assert!(began.elapsed() >= Duration::from_millis(900), "{is_event}");
         drop(stdin);
     }
-    // A whole event is taken though nobody closes the input.
+    // A whole event is read though the input stays open.
     let mut hook = hook_of(&world);
     let mut stdin = hook.stdin.take().unwrap();
-    let told = event(&world, &world.s1, "Stop", json!({}));
-    stdin.write_all(told.to_string().as_bytes()).unwrap();
+    let hook_event = event(&world, &world.s1, "Stop", json!({}));
+    stdin.write_all(hook_event.to_string().as_bytes()).unwrap();
     let status = wait_for("the hook to end", || hook.try_wait().unwrap());
     assert!(status.success());
     assert_eq!(record_of(&world, &world.s1)["phase"], "idle");
@@ -83,7 +83,7 @@ fn input_that_never_ends_is_given_up_after_a_second() {
 fn the_log_of_problems_stays_small() {
     let world = World::new();
     let log = world.write(".local/state/whosup/hook.log", "x".repeat(300 * 1024));
-    let answer = said(world.whosup().args(["hook", "nobody"]).write_stdin("{}"));
+    let answer = said(world.whosup().args(["hook", "no-agent"]).write_stdin("{}"));
     assert_eq!(answer.status, 0);
     assert!(std::fs::metadata(&log).unwrap().len() < 1024);
     assert!(log.with_extension("log.old").exists());

@@ -1,4 +1,4 @@
-//! Setting hooks, using them as the agent would, and taking them out.
+//! Installing hooks, running them as the agent would, and removing them.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::shell_agent::{ShellAgent, event, record_of};
 use super::world::World;
 
 #[test]
-fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
+fn installed_hooks_report_and_are_removed_without_a_trace() {
     let world = World::new();
     let before = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
     let settings = world.write(".claude/settings.json", before);
@@ -25,7 +25,7 @@ fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
     assert!(said.out.ends_with("nothing was changed\n"), "{}", said.out);
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
 
-    // Nobody can be asked.
+    // There is no person to ask.
     let said = world.run(["hooks", "install"]);
     assert_eq!(said.status, 2, "{}", said.out);
     assert!(said.err.contains("--yes"), "{}", said.err);
@@ -57,13 +57,13 @@ fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
         .as_str()
         .unwrap();
     let mut agent = ShellAgent::start(&world);
-    let told = event(
+    let hook_event = event(
         &world,
         &world.s1,
         "SessionStart",
         json!({"source": "startup"}),
     );
-    let payload = agent.payload(&told);
+    let payload = agent.payload(&hook_event);
     let line = format!("{command} < '{}'", payload.display());
     assert_eq!(agent.run(&line), ("0".to_owned(), String::new()));
     assert_eq!(record_of(&world, &world.s1)["owner"]["pid"], agent.pid());
@@ -102,7 +102,7 @@ fn settings_that_can_not_be_understood_stop_no_other_agent() {
 }
 
 #[test]
-fn settings_that_can_not_be_read_fail_the_status_and_the_others_are_told() {
+fn unreadable_settings_fail_the_status_and_the_others_are_reported() {
     let world = World::new();
     world.write(".claude/settings.json", "{");
     world.write(".codex/config.toml", "");

@@ -11,34 +11,33 @@ use super::hooks_input::hook_of;
 use super::shell_agent::{event, file_of, record_of};
 use super::world::{World, said};
 
-/// How many hooks are killed while they work; `WHOSUP_KILLS` says otherwise.
+/// How many hooks are killed while they work; `WHOSUP_KILLS` overrides it.
 const KILLED: u64 = 1_000;
-/// How many hooks are started for each one that is to be killed, at most: some are
-/// done before.
+/// How many hooks may be started for each kill: some finish before.
 const TRIES_EACH_MAX: u64 = 20;
-/// The sessions that they tell of, in turn.
+/// The sessions that they report, in turn.
 const SESSIONS: u64 = 20;
-/// How many hooks show how long one takes.
+/// How many hooks are timed.
 const MEASURED: u32 = 9;
-/// The signal that nobody can catch.
+/// The signal that can't be caught.
 const SIGKILL: i32 = 9;
 
 /// A number that the environment may set.
 fn number(variable: &str, otherwise: u64) -> u64 {
-    let told = std::env::var(variable).ok();
-    told.map_or(otherwise, |text| text.parse().unwrap())
+    let set = std::env::var(variable).ok();
+    set.map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Starts a hook that hears of a turn of a session, and has been told all of it.
+/// Starts a hook, and writes to it the whole event of a turn of a session.
 fn start_hook(world: &World, session: &str) -> std::process::Child {
     let mut hook = hook_of(world);
-    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
     let mut stdin = hook.stdin.take().unwrap();
-    stdin.write_all(told.to_string().as_bytes()).unwrap();
+    stdin.write_all(hook_event.to_string().as_bytes()).unwrap();
     hook
 }
 
-/// How long a hook takes from start to end: the longest but one of some.
+/// The usual time of a hook: the second longest of several.
 fn usual_time(world: &World) -> Duration {
     let mut times: Vec<Duration> = (0..MEASURED)
         .map(|_| {
@@ -51,9 +50,8 @@ fn usual_time(world: &World) -> Duration {
     times[times.len() - 2]
 }
 
-/// How many lines of a session's log are whole, and how many are torn: SIGKILL may cut
-/// a write where it goes over the border of a page. What it cut off is the beginning
-/// of an event, and stands in a line of its own.
+/// How many lines of a session's log are whole, and how many are torn: SIGKILL may cut a write
+/// at the border of a page. The rest is the start of an event, on a line of its own.
 fn lines_of(world: &World, session: &str) -> (usize, usize) {
     let text = std::fs::read_to_string(file_of(world, session, "jsonl")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -98,7 +96,7 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
     }
     let took = began.elapsed();
 
-    // The next reader repairs what it is told, and the next hook what is there.
+    // The next reader repairs what it reads, and the next hook what is on disk.
     let answer = world.run(["list", "--all", "--json"]);
     assert_eq!(answer.status, 0, "{}", answer.err);
     let home = world.home();
@@ -113,26 +111,26 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
         let session = session(number);
         let log = file_of(&world, &session, "jsonl");
         if log.exists() {
-            let (told, cut) = lines_of(&world, &session);
-            lines += told;
+            let (whole, cut) = lines_of(&world, &session);
+            lines += whole;
             torn += cut;
             let record = std::fs::read(file_of(&world, &session, "json")).ok();
             let record = record.and_then(|text| serde_json::from_slice(&text).ok());
             let turns = record.map_or(json!(0), |record: serde_json::Value| {
                 record["turns"].clone()
             });
-            behind += usize::from(turns != told);
+            behind += usize::from(turns != whole);
             let row = listed.iter().find(|row| row["session_id"] == *session);
-            // It may have been killed before it wrote to the log that it had made.
-            assert_eq!(row.is_some(), told > 0, "{session}");
+            // It may have been killed before it wrote to its new log.
+            assert_eq!(row.is_some(), whole > 0, "{session}");
         }
-        let told = event(&world, &session, "Stop", json!({})).to_string();
+        let stop = event(&world, &session, "Stop", json!({})).to_string();
         let mut last = world.whosup();
-        let answer = said(last.args(["hook", "claude-code"]).write_stdin(told));
+        let answer = said(last.args(["hook", "claude-code"]).write_stdin(stop));
         assert_eq!((answer.status, answer.err.as_str()), (0, ""));
-        let (told, _) = lines_of(&world, &session);
+        let (whole, _) = lines_of(&world, &session);
         let record = record_of(&world, &session);
-        assert_eq!(record["turns"], told - 1, "{session}");
+        assert_eq!(record["turns"], whole - 1, "{session}");
         assert_eq!(record["phase"], "idle");
         let size = std::fs::metadata(&log).unwrap().len();
         assert_eq!(record["log_bytes"], size);

@@ -1,4 +1,4 @@
-//! Hooks that are killed while others tell of the same session, or a long log is
+//! Hooks that are killed while others report the same session, or while a long log is
 //! shortened.
 
 use std::collections::BTreeMap;
@@ -15,40 +15,40 @@ use super::chance::Chance;
 use super::shell_agent::{event, file_of, record_of};
 use super::world::{WHOSUP, World, wait_for};
 
-/// How many hooks are killed; `WHOSUP_KILLS` says otherwise.
+/// How many hooks are killed; `WHOSUP_KILLS` overrides it.
 const KILLS: usize = 250;
 /// How many hooks run at once at most.
 const AT_ONCE: usize = 3;
-/// How many sessions they speak of.
+/// How many sessions they report.
 const SESSIONS: usize = 8;
-/// How often that is done before somebody looks at what is there.
+/// How many rounds are run between two checks.
 const ROUNDS_BETWEEN_CHECKS: usize = 4;
 /// After how many kills hooks meet at another session.
 const MEETINGS: usize = 50;
-/// How many hooks are let live to see how long one takes.
+/// How many hooks run to their end, to measure the time.
 const MEASURED: usize = 5;
-/// One in so many times a log is so long that the next hook shortens it.
+/// In one of so many rounds, a log is so long that the next hook shortens it.
 const LONG_ONE_IN: usize = 8;
 /// A log that is longer, in bytes, is shortened.
 const LONG_BYTES: usize = 1 << 20;
-/// How long each line is with which a log is made long.
+/// The length of each line that makes a log long.
 const LONG_LINE_BYTES: usize = 16 * 1024;
-/// How such a line begins.
+/// The start of such a line.
 const PASSED_OVER: &str = "{\"passed over\":\"";
-/// How many hooks are started for each that is to be killed.
+/// How many hooks are started for each kill.
 const TRIES_EACH: usize = 20;
 const SIGKILL: i32 = 9;
 
 /// What became of the hooks.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Died of the kill.
+    /// Ended by the kill.
     killed: usize,
-    /// Of these, had written their event down, as far as can be told.
+    /// Of these, had written their event, as far as that can be known.
     killed_late: usize,
-    /// Had ended before.
+    /// Had exited before.
     ended: usize,
-    /// Times that a log was made long.
+    /// How often a log was made long.
     long: usize,
 }
 
@@ -56,14 +56,14 @@ struct Stage<'w> {
     world: &'w World,
     sessions: Vec<String>,
     payloads: Vec<PathBuf>,
-    /// How many turns each session had, as a reader last saw it.
+    /// The turns of each session, at the last read.
     turns: Vec<u64>,
-    /// How many lines of each log were cut off, as they were last counted.
+    /// The torn lines of each log, at the last count.
     cut_off: Vec<usize>,
 }
 
 #[test]
-fn hooks_that_are_killed_beside_others_lose_nothing_of_theirs() {
+fn killed_hooks_lose_no_events_of_other_hooks() {
     let world = World::new();
     let mut stage = Stage::new(&world);
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
@@ -82,7 +82,7 @@ fn hooks_that_are_killed_beside_others_lose_nothing_of_theirs() {
             .flat_map(|_| stage.round(&mut chance, span, &mut tally))
             .collect();
         stage.check(&ended, &mut tally);
-        // The machine may be faster now than it was, or slower.
+        // The machine may be faster or slower now.
         let are_most_killed = (tally.killed - killed_before) * 3 > ended.len() * 2;
         span = span * if are_most_killed { 103 } else { 97 } / 100;
     }
@@ -90,7 +90,7 @@ fn hooks_that_are_killed_beside_others_lose_nothing_of_theirs() {
         "{tally:?} in {:?}, last within {span:?} of their start",
         began.elapsed()
     );
-    // Before and after what counts.
+    // Before and after the critical time.
     assert!(tally.killed_late > kills / 50, "{tally:?}");
     assert!(tally.killed - tally.killed_late > kills / 50, "{tally:?}");
     stage.check_at_the_end();
@@ -102,8 +102,8 @@ impl<'w> Stage<'w> {
             .map(|number| format!("{number:02x}{}", &world.s1[2..]))
             .collect();
         let payloads = sessions.iter().map(|session| {
-            let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
-            world.write(&format!("told-{session}"), told.to_string())
+            let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+            world.write(&format!("event-{session}"), hook_event.to_string())
         });
         Self {
             world,
@@ -114,7 +114,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// How long a hook takes that is let live: the longest of some.
+    /// How long an undisturbed hook takes: the longest of several.
     fn span(&mut self) -> Duration {
         let mut longest = Duration::ZERO;
         for _ in 0..MEASURED {
@@ -140,15 +140,15 @@ impl<'w> Stage<'w> {
             .unwrap()
     }
 
-    /// Starts some hooks, and kills each within `span`. The answer is which session
-    /// each spoke of, and how it ended.
+    /// Starts some hooks, and kills each within `span`. Returns the session that each reported, and
+    /// how it ended.
     fn round(
         &self,
         chance: &mut Chance,
         span: Duration,
         tally: &mut Tally,
     ) -> Vec<(usize, ExitStatus)> {
-        // The next ones shorten it, until one lives to the end of that.
+        // The next hooks shorten it, until one runs to its end.
         let mut long = (0..SESSIONS).find(|session| self.is_long(*session));
         if long.is_none() && chance.index(LONG_ONE_IN) == 0 {
             long = Some(chance.index(SESSIONS)).filter(|session| self.make_long(*session));
@@ -187,7 +187,7 @@ impl<'w> Stage<'w> {
         log.is_ok_and(|log| log.len() > u64::try_from(LONG_BYTES).unwrap())
     }
 
-    /// Makes a log so long that whoever speaks next of its session shortens it.
+    /// Makes a log so long that the next hook of the session shortens it.
     fn make_long(&self, session: usize) -> bool {
         let Ok(mut log) = File::options().append(true).open(self.log_of(session)) else {
             return false;
@@ -198,7 +198,7 @@ impl<'w> Stage<'w> {
         true
     }
 
-    /// Nothing that was there or was said is lost, and nothing was said twice.
+    /// No event of a hook that finished is lost or counted twice.
     fn check(&mut self, ended: &[(usize, ExitStatus)], tally: &mut Tally) {
         let is_killed = |status: &ExitStatus| status.signal() == Some(SIGKILL);
         let now = self.turns_now();
@@ -206,16 +206,16 @@ impl<'w> Stage<'w> {
             let of_it = ended.iter().filter(|(session, _)| *session == at);
             let (killed, lived): (Vec<_>, Vec<_>) = of_it.partition(|(_, how)| is_killed(how));
             assert!(lived.iter().all(|(_, how)| how.success()), "{lived:?}");
-            let told = self.turns[at] + u64::try_from(lived.len()).unwrap();
-            let told_at_most = told + u64::try_from(killed.len()).unwrap();
+            let least = self.turns[at] + u64::try_from(lived.len()).unwrap();
+            let most = least + u64::try_from(killed.len()).unwrap();
             let session = &self.sessions[at];
             assert!(
-                (told..=told_at_most).contains(&turns),
-                "{session}: {turns} turns, not {told} to {told_at_most}: {tally:?}"
+                (least..=most).contains(&turns),
+                "{session}: {turns} turns, not {least} to {most}: {tally:?}"
             );
             tally.killed += killed.len();
             tally.ended += lived.len();
-            tally.killed_late += usize::try_from(turns - told).unwrap();
+            tally.killed_late += usize::try_from(turns - least).unwrap();
             self.turns[at] = turns;
             if !killed.is_empty() {
                 let cut_off = check_files(self.world, session);
@@ -229,7 +229,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// What a reader sees, who repairs nothing.
+    /// What a reader sees, without any repair.
     fn turns_now(&self) -> Vec<u64> {
         let read = read_records(&root(self.world), |_| true);
         assert_eq!(read.problems, []);
@@ -242,7 +242,7 @@ impl<'w> Stage<'w> {
         self.sessions.iter().map(of).collect()
     }
 
-    /// One more hook puts each record right.
+    /// One more hook repairs each record.
     fn check_at_the_end(&mut self) {
         for (session, turns) in self.sessions.iter().zip(&self.turns) {
             let stop = event(self.world, session, "Stop", json!({}));
@@ -271,8 +271,8 @@ fn root(world: &World) -> PathBuf {
     world.home().join(".local/state/whosup/sessions")
 }
 
-/// The record is whole, and so is every line of the log but those that are counted: a
-/// kill can end a write between two pages, and what is left is a line of its own.
+/// The record is intact, and so is every line of the log except those counted: a kill can end a
+/// write between two pages, which leaves a line of its own.
 fn check_files(world: &World, session: &str) -> usize {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let is_whole = |text: &str| serde_json::from_str::<Value>(text).is_ok();
@@ -282,8 +282,8 @@ fn check_files(world: &World, session: &str) -> usize {
         "{session}: {record}"
     );
     let log = read(&file_of(world, session, "jsonl"));
-    let is_told = |line: &&str| !line.is_empty() && !line.starts_with(PASSED_OVER);
-    let cut_off = log.lines().filter(is_told).filter(|line| !is_whole(line));
+    let is_event = |line: &&str| !line.is_empty() && !line.starts_with(PASSED_OVER);
+    let cut_off = log.lines().filter(is_event).filter(|line| !is_whole(line));
     cut_off
         .inspect(|line| assert!(line.starts_with('{'), "{session}: {line}"))
         .count()

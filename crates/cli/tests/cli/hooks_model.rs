@@ -1,5 +1,4 @@
-//! Random events, deaths and sweeps, against a simple model of what must come of
-//! them.
+//! Random events, kills and sweeps, against a simple model of the expected record.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use super::chance::Chance;
 use super::shell_agent::{ShellAgent, event, file_of, record_of};
 use super::world::World;
 
-/// How many stories are told, each with its own chances.
+/// How many stories are played, each with its own chances.
 const STORIES: u64 = 4;
 /// How long a story is.
 const STEPS: usize = 40;
@@ -35,11 +34,11 @@ const EVENTS: &[(&str, EventKind)] = &[
     ("SessionEnd", EventKind::SessionEnded),
 ];
 
-/// What the model knows of a session and one process that told of it.
+/// What the model knows of a session and a process that reported it.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     pid: u32,
-    /// It has not told that the session ended, or has worked in it since.
+    /// It has not reported that the session ended, or has worked in it since.
     is_open: bool,
 }
 
@@ -47,12 +46,12 @@ struct Owner {
 #[derive(Debug, Clone)]
 struct Known {
     phase: Phase,
-    /// The one last heard of is the last.
+    /// The last to report is the last.
     owners: Vec<Owner>,
 }
 
 impl Known {
-    /// The one last heard of that is open, or else the one last heard of.
+    /// The last open owner to report, else the last to report.
     fn owner(&self) -> Option<u32> {
         let open = self.owners.iter().rev().find(|owner| owner.is_open);
         open.or(self.owners.last()).map(|owner| owner.pid)
@@ -63,43 +62,43 @@ impl Known {
     }
 }
 
-/// The sessions that each process has told it took up, in order.
+/// The sessions that each process reported as taken up, in order.
 type Taken = HashMap<u32, Vec<usize>>;
 
 #[test]
-fn whatever_happens_the_record_says_what_did_and_nothing_living_is_ended() {
+fn the_record_matches_a_model_and_no_live_session_is_ended() {
     for seed in 1..=STORIES {
-        tell(seed);
+        play(seed);
     }
 }
 
-fn tell(seed: u64) {
+fn play(seed: u64) {
     let world = World::new();
     let mut chance = Chance::of_seed(seed);
     let mut agents = vec![ShellAgent::start(&world)];
     let sessions = [world.s1.clone(), world.s2.clone()];
     let mut known: [Option<Known>; 2] = [None, None];
     let mut taken = Taken::new();
-    let mut told = Vec::new();
+    let mut story = Vec::new();
     for _ in 0..STEPS {
         match chance.index(10) {
             0 if agents.len() < AGENTS => {
                 agents.push(ShellAgent::start(&world));
-                told.push("an agent starts".to_owned());
+                story.push("an agent starts".to_owned());
             }
             1 if agents.len() > 1 || (!agents.is_empty() && chance.index(3) == 0) => {
                 let mut killed = agents.swap_remove(chance.index(agents.len()));
                 killed.kill();
                 taken.remove(&killed.pid());
-                told.push(format!("{} is killed", killed.pid()));
+                story.push(format!("{} is killed", killed.pid()));
             }
             2 => {
                 let said = world.run(["sweep"]);
                 assert_eq!(said.status, 0, "{}", said.err);
-                told.push(format!("a sweep says {:?}", said.out));
+                story.push(format!("a sweep says {:?}", said.out));
                 let live: Vec<u32> = agents.iter().map(ShellAgent::pid).collect();
                 for (session, known) in sessions.iter().zip(&mut known) {
-                    swept(&world, session, known, &live, &told);
+                    swept(&world, session, known, &live, &story);
                 }
             }
             _ if !agents.is_empty() => {
@@ -107,14 +106,17 @@ fn tell(seed: u64) {
                 let by = chance.index(agents.len());
                 let (name, kind) = EVENTS[chance.index(EVENTS.len())];
                 agents[by].hook(&event(&world, &sessions[at], name, json!({})));
-                told.push(format!("{} tells {name} of session {at}", agents[by].pid()));
-                let told_by = (at, kind, agents[by].pid());
-                known[at] = Some(after(known[at].take(), told_by, &mut taken));
+                story.push(format!(
+                    "{} reports {name} of session {at}",
+                    agents[by].pid()
+                ));
+                let reported = (at, kind, agents[by].pid());
+                known[at] = Some(after(known[at].take(), reported, &mut taken));
             }
             _ => {}
         }
         for (session, known) in sessions.iter().zip(&known) {
-            check(&world, session, known.as_ref(), &told);
+            check(&world, session, known.as_ref(), &story);
         }
     }
 }
@@ -145,7 +147,7 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
         pid: by,
         is_open: !is_end && (was_open || is_reopened),
     });
-    // A second end says nothing.
+    // A second end has no effect.
     if is_end && !was_open {
         return known;
     }
@@ -163,17 +165,17 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     known
 }
 
-/// The model of a sweep: a session with an owner that lives and has not let go stays; one
+/// The model of a sweep: a session with a live owner that has not released it stays; a session
 /// whose owners are gone ends, unless another process may serve it.
 #[track_caller]
-fn swept(world: &World, session: &str, known: &mut Option<Known>, live: &[u32], told: &[String]) {
+fn swept(world: &World, session: &str, known: &mut Option<Known>, live: &[u32], story: &[String]) {
     let Some(known) = known else { return };
     let mut open = known.owners.iter().filter(|owner| owner.is_open);
     if known.phase == Phase::Ended || open.any(|owner| live.contains(&owner.pid)) {
         return;
     }
     let is_ended = record_of(world, session)["phase"] == "ended";
-    assert!(is_ended || !live.is_empty(), "{session}: {told:#?}");
+    assert!(is_ended || !live.is_empty(), "{session}: {story:#?}");
     if is_ended {
         known.phase = Phase::Ended;
         for owner in &mut known.owners {
@@ -183,19 +185,19 @@ fn swept(world: &World, session: &str, known: &mut Option<Known>, live: &[u32], 
 }
 
 #[track_caller]
-fn check(world: &World, session: &str, known: Option<&Known>, told: &[String]) {
+fn check(world: &World, session: &str, known: Option<&Known>, story: &[String]) {
     let Some(known) = known else {
-        assert!(!file_of(world, session, "json").exists(), "{told:#?}");
+        assert!(!file_of(world, session, "json").exists(), "{story:#?}");
         return;
     };
     let record = record_of(world, session);
     let phase = record["phase"].as_str().unwrap();
-    assert_eq!(phase, known.phase.name(), "{session}: {told:#?}");
+    assert_eq!(phase, known.phase.name(), "{session}: {story:#?}");
     let is_ended = known.phase == Phase::Ended;
     if !is_ended {
         let owner = record["owner"]["pid"].as_u64();
         let right = known.owner().map(u64::from);
-        assert_eq!(owner, right, "{session}: {told:#?}");
+        assert_eq!(owner, right, "{session}: {story:#?}");
     }
-    assert_eq!(record["ended_at"].is_null(), !is_ended, "{told:#?}");
+    assert_eq!(record["ended_at"].is_null(), !is_ended, "{story:#?}");
 }

@@ -1,4 +1,4 @@
-//! Hooks and their files: many at once, long logs, disks that are full or closed.
+//! Hooks and their files: many at once, long logs, full or read-only disks.
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,10 +9,10 @@ use serde_json::json;
 use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of};
 use super::world::{WHOSUP, World};
 
-/// How many hooks speak of one session at once.
+/// How many hooks report one session at once.
 const AT_ONCE: usize = 60;
-/// The user that owns nothing.
-const NOBODY: u32 = 65_534;
+/// A user that owns no files.
+const NOBODY_UID: u32 = 65_534;
 
 #[test]
 fn sixty_hooks_at_once_lose_nothing() {
@@ -20,8 +20,8 @@ fn sixty_hooks_at_once_lose_nothing() {
     let mut agent = ShellAgent::start(&world);
     let mut line = String::new();
     for number in 0..AT_ONCE {
-        let told = json!({"prompt": format!("prompt {number}")});
-        let payload = agent.payload(&event(&world, &world.s1, "UserPromptSubmit", told));
+        let prompt = json!({"prompt": format!("prompt {number}")});
+        let payload = agent.payload(&event(&world, &world.s1, "UserPromptSubmit", prompt));
         line += &format!("'{WHOSUP}' hook claude-code < '{}' & ", payload.display());
     }
     let (status, said) = agent.run(&(line + "wait"));
@@ -36,8 +36,8 @@ fn sixty_hooks_at_once_lose_nothing() {
         );
     }
     assert!(lines.iter().all(|line| line["owner"]["pid"] == agent.pid()));
-    // A reader sees the log, also where nobody has written the record since.
-    agent.tell(&world.s1, "Stop", json!({}));
+    // A reader sees the log, also where the record was not written since.
+    agent.report(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], AT_ONCE);
 }
 
@@ -45,7 +45,7 @@ fn sixty_hooks_at_once_lose_nothing() {
 fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.report(&world.s1, "SessionStart", json!({"source": "startup"}));
     let behind = std::fs::read(file_of(&world, &world.s1, "json")).unwrap();
     agent.prompt(&world.s1);
     for record in [
@@ -62,7 +62,7 @@ fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
         let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
         assert_eq!(sessions[0]["phase"], "working", "{record:?}: {sessions:?}");
     }
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], 1);
 }
 
@@ -70,7 +70,7 @@ fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
 fn a_log_that_grows_long_is_shortened_and_forgets_nothing_that_counts() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.report(&world.s1, "SessionStart", json!({"source": "startup"}));
     agent.prompt(&world.s1);
     let path = file_of(&world, &world.s1, "jsonl");
     let line = std::fs::read_to_string(&path)
@@ -87,14 +87,14 @@ fn a_log_that_grows_long_is_shortened_and_forgets_nothing_that_counts() {
         writeln!(log, "\n{{{id},\"at\"{rest}").unwrap();
         turns += 1;
     }
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     assert!(std::fs::metadata(&path).unwrap().len() < 64 * 1024);
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["turns"], &record["phase"]),
         (&json!(turns), &json!("idle"))
     );
-    agent.tell(&world.s1, "UserPromptSubmit", json!({"prompt": "q"}));
+    agent.report(&world.s1, "UserPromptSubmit", json!({"prompt": "q"}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["turns"], &record["last_prompt"]),
@@ -105,7 +105,7 @@ fn a_log_that_grows_long_is_shortened_and_forgets_nothing_that_counts() {
 #[test]
 fn a_directory_that_may_not_be_written_stays_as_it_is_and_stops_no_agent() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: needs root to hand a directory to somebody else");
+        eprintln!("skipped: needs root to give a directory to another user");
         return;
     }
     let world = World::new();
@@ -115,14 +115,14 @@ fn a_directory_that_may_not_be_written_stays_as_it_is_and_stops_no_agent() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.report(&world.s1, "SessionStart", json!({"source": "startup"}));
     let paths = ["json", "jsonl", "lock"].map(|extension| file_of(&world, &world.s1, extension));
     let before = paths.clone().map(|path| std::fs::read(path).unwrap());
-    // Root's files, and root's directories: somebody else may write nothing there.
+    // The files and directories are root's: another user can't write there.
     let hook = Command::new("setpriv")
         .args([
-            format!("--reuid={NOBODY}"),
-            format!("--regid={NOBODY}"),
+            format!("--reuid={NOBODY_UID}"),
+            format!("--regid={NOBODY_UID}"),
             "--clear-groups".to_owned(),
         ])
         .arg(&program)
@@ -137,11 +137,11 @@ fn a_directory_that_may_not_be_written_stays_as_it_is_and_stops_no_agent() {
         eprintln!("skipped: there is no setpriv");
         return;
     };
-    let told = event(&world, &world.s1, "Stop", json!({}));
+    let hook_event = event(&world, &world.s1, "Stop", json!({}));
     hook.stdin
         .take()
         .unwrap()
-        .write_all(told.to_string().as_bytes())
+        .write_all(hook_event.to_string().as_bytes())
         .unwrap();
     let output = hook.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -157,7 +157,7 @@ fn a_full_disk_loses_nothing_that_was_there() {
     let world = World::new();
     let state = world.home().join(".local/state");
     std::fs::create_dir_all(&state).unwrap();
-    let tell = |name: &str| {
+    let report = |name: &str| {
         let path = world.root().join(format!("full-{name}"));
         std::fs::write(&path, event(&world, &world.s1, name, json!({})).to_string()).unwrap();
         format!(
@@ -178,9 +178,9 @@ fn a_full_disk_loses_nothing_that_was_there() {
          {stop}\
          cp '{records}/{id}.json' '{records}/{id}.jsonl' '{root}/'\n\
          ls '{records}' > '{root}/left.txt'\n",
-        start = tell("SessionStart"),
-        turn = tell("UserPromptSubmit"),
-        stop = tell("Stop"),
+        start = report("SessionStart"),
+        turn = report("UserPromptSubmit"),
+        stop = report("Stop"),
         state = state.display(),
         records = records.display(),
         root = world.root().display(),
@@ -226,7 +226,7 @@ fn a_full_disk_loses_nothing_that_was_there() {
     assert!(!read("left.txt").contains(".tmp"), "{}", read("left.txt"));
 }
 
-/// Whoever is killed between making the log and writing to it has told nothing.
+/// A hook that is killed between creating the log and writing to it leaves an empty one.
 #[test]
 fn an_empty_log_is_no_session_and_no_problem() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! What is left where no thread or process can be started, and where a command leaves
-//! its output to somebody else.
+//! What still works where no thread or process can be started, and where a command leaves
+//! its output to another process.
 
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -10,10 +10,10 @@ use super::sandboxes::{is_root, run_in};
 use super::shell_agent::event;
 use super::world::{World, copy_program};
 
-/// Users of whom no process runs, so that the limit of processes counts those of a test
-/// alone, and no other test sees the server of panes that is none.
+/// Users without processes, so that the process limit counts only those of a test, and no other
+/// test sees the fake server of panes.
 const LONELY: [&str; 2] = ["54321", "54322"];
-/// Where programs lie below a world that pose as Claude Code and as a server of tmux.
+/// The paths of the programs that pose as Claude Code and as a tmux server, below a world.
 const CLAUDE: &str = "opt/@anthropic-ai/claude-code/bin/claude";
 const TMUX_SERVER: &str = "opt/tmux: server";
 
@@ -23,9 +23,8 @@ fn run_to_end(words: &[&str]) {
     assert!(status.unwrap().success(), "{words:?}");
 }
 
-/// Runs a line of shell as a user who has an agent in a terminal and a socket, which a
-/// server of tmux listens at as it seems, so that panes are asked for. `None` if that
-/// can't be here.
+/// Runs a line of shell as a user with an agent in a terminal and the socket of a fake tmux
+/// server, so that panes are asked for. `None` if that is not possible here.
 #[track_caller]
 fn run_as_lonely(world: &World, user: &str, line: &str) -> Option<String> {
     if !is_root() {
@@ -82,13 +81,13 @@ export TMUX='{socket},1,0'
 #[test]
 fn without_threads_an_event_is_kept_and_sessions_are_listed() {
     let world = World::new();
-    let told = event(
+    let hook_event = event(
         &world,
         &world.s1,
         "SessionStart",
         json!({"source": "startup"}),
     );
-    let payload = world.write("event", told.to_string());
+    let payload = world.write("event", hook_event.to_string());
     world.write_claude_transcript(".claude", &world.s2);
     // The agent and the shell have reached the limit already.
     let line = format!(
@@ -116,7 +115,7 @@ prlimit --nproc=1 "$WHOSUP" list --all --json
     assert!(problems.contains("cannot list the panes"), "{problems}");
 }
 
-/// A `tmux` on PATH that leaves a child behind which holds the output.
+/// A `tmux` on PATH that leaves behind a child which holds the output.
 #[test]
 fn a_child_that_a_pane_host_leaves_behind_is_not_waited_for() {
     let world = World::new();
@@ -126,7 +125,7 @@ fn a_child_that_a_pane_host_leaves_behind_is_not_waited_for() {
     let tmux = world.write("tmux", script);
     copy_program(&tmux, bin.join("tmux"));
     run_to_end(&["chmod", "755", bin.join("tmux").to_str().unwrap()]);
-    // Its children, once or more, are ours to end.
+    // Its children, one or more, are for the test to end.
     let line = format!(
         r#"
 PATH='{}':"$PATH"

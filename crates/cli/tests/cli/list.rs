@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::world::{WHOSUP, World, said, wait_for};
 
-/// The cells of the one row that a list of the working directory has.
+/// The cells of the only row in a list of the working directory.
 #[track_caller]
 fn cells(world: &World, arguments: &[&str]) -> Vec<String> {
     let own = ["list", "--cwd", ".", "--no-header"];
@@ -17,10 +17,10 @@ fn cells(world: &World, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_live_sessions_use_is_measured_where_that_is_asked_for() {
+fn resources_of_live_sessions_are_measured_on_request() {
     let world = World::new();
     let program = world.shell_as_claude();
-    // A child is busy, and ends with its parent, which a pipe of the test keeps.
+    // A child is busy. It ends with its parent, which ends with a pipe of the test.
     let mut agent = Command::new(&program)
         .args([
             "-c",

@@ -1,4 +1,4 @@
-//! The manual pages: complete, well formed, and none that names a page which is not made.
+//! The manual pages are complete and well formed, and refer only to existing pages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ const SECTIONS: &[&str] = &[
     "SEE ALSO",
 ];
 
-/// How each page is checked: a program, and its arguments before the page.
+/// Checkers of pages: a program, and its arguments before the page.
 const CHECKERS: &[(&str, &[&str])] = &[
     ("groff", &["-man", "-ww", "-Tutf8", "-P-cbou"]),
     ("mandoc", &["-T", "lint", "-W", "error"]),
 ];
 
-/// The pages by their names, such as `whosup-list.1`.
+/// The pages by name, such as `whosup-list.1`.
 fn pages(world: &World) -> BTreeMap<String, PathBuf> {
     let directory = world.home().join("man1");
     let said = world.run(["man".as_ref(), directory.as_os_str()]);

@@ -9,8 +9,8 @@ use super::world::{World, said};
 const SERVERS: usize = 3;
 const SESSIONS: usize = 51;
 
-/// However many panes there are, each server is asked once, and nothing else is run: no
-/// other program is in `PATH`.
+/// However many panes there are, each server is asked once, and no other program runs: `PATH` has
+/// none.
 #[test]
 fn fifty_sessions_in_three_servers_cost_three_commands() {
     let world = World::new();
@@ -63,7 +63,7 @@ fn fifty_sessions_in_three_servers_cost_three_commands() {
     };
     let asked: Vec<usize> = servers.iter().map(asked).collect();
     assert_eq!(asked, [1; SERVERS], "{log}");
-    // Servers of other tests are asked too, and not more often.
+    // Servers of other tests are asked too, but not more often.
     let mut lines: Vec<&str> = log.lines().collect();
     let commands = lines.len();
     lines.sort_unstable();

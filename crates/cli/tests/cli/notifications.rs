@@ -1,4 +1,4 @@
-//! A desktop that shows notifications: a real bus, and a service of its own on it.
+//! A desktop that shows notifications: a real bus with a test service.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 /// The Python of the system, which has the modules of distributions.
 const PYTHON: &str = "/usr/bin/python3";
-/// How long a notification may take to come.
+/// How long a notification may take to arrive.
 const TIME_MAX: Duration = Duration::from_secs(45);
 
-/// A bus with a notification service. Both end with it.
+/// A bus with a notification service. Both end with this value.
 pub(crate) struct Desktop {
     child: Child,
     shown: Receiver<Value>,
@@ -22,7 +22,7 @@ pub(crate) struct Desktop {
 }
 
 impl Desktop {
-    /// Starts it; `None`, and a word about it, where that is not possible.
+    /// Starts it; `None`, with a message, if that is not possible.
     #[track_caller]
     pub(crate) fn start() -> Option<Self> {
         let needs = "import dbus.mainloop.glib; from gi.repository import GLib";

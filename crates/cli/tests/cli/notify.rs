@@ -35,7 +35,7 @@ impl Notifying {
         let mut first = String::new();
         words.read_line(&mut first).unwrap();
         assert!(first.starts_with("watching "), "{first}");
-        // Warnings are a part of what the test says, and must not fill the pipe.
+        // Warnings go to the test's output, since they must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut words, &mut std::io::stderr()));
         notifying
     }
@@ -48,7 +48,7 @@ impl Drop for Notifying {
     }
 }
 
-/// A command that adds what it gets to a file, and what is in there.
+/// A command that appends its input to a file, and a function that reads the file.
 fn keep(world: &World) -> (String, impl Fn() -> Vec<Value>) {
     let file = world.root().join("kept");
     let command = format!("cat >> '{}'", file.display());
@@ -61,11 +61,11 @@ fn keep(world: &World) -> (String, impl Fn() -> Vec<Value>) {
 }
 
 #[test]
-fn a_command_gets_what_starts_to_be_so_and_nothing_that_was() {
+fn a_command_gets_transitions_and_no_initial_states() {
     let world = World::new();
     let mut early = ShellAgent::start(&world);
-    early.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
-    early.tell(
+    early.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    early.report(
         &world.s1,
         "PermissionRequest",
         json!({ "tool_name": "Bash" }),
@@ -75,13 +75,13 @@ fn a_command_gets_what_starts_to_be_so_and_nothing_that_was() {
     let (command, kept) = keep(&world);
     let _notifying = Notifying::start(&world, "", &["--exec", &command]);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s2, "SessionStart", json!({ "source": "startup" }));
-    // Each step is seen before the next, so that none is a part of another.
-    let mut tell = |name: &str, more: Value, phase: &str| {
-        agent.tell(&world.s2, name, more);
+    agent.report(&world.s2, "SessionStart", json!({ "source": "startup" }));
+    // Each step is seen before the next, so that none is summarized with another.
+    let mut report = |name: &str, more: Value, phase: &str| {
+        agent.report(&world.s2, name, more);
         seen.until(phase, |state| is(state, &world.s2, "phase", phase));
     };
-    tell(
+    report(
         "UserPromptSubmit",
         json!({ "prompt": "Fix <b>" }),
         "working",
@@ -92,16 +92,16 @@ fn a_command_gets_what_starts_to_be_so_and_nothing_that_was() {
             (kept.len() >= number).then_some(kept)
         })
     };
-    tell(
+    report(
         "PermissionRequest",
         json!({ "tool_name": "Bash" }),
         "waiting",
     );
     count(1);
-    // `notify` looks by itself: it need not see a turn that is over at once.
+    // `notify` scans by itself: it may miss a turn that is over at once.
     wait_for("the end of a turn", || {
-        tell("UserPromptSubmit", json!({ "prompt": "On" }), "working");
-        tell("Stop", json!({}), "idle");
+        report("UserPromptSubmit", json!({ "prompt": "On" }), "working");
+        report("Stop", json!({}), "idle");
         (kept().len() >= 2).then_some(())
     });
     agent.kill();
@@ -125,13 +125,13 @@ fn only_what_is_asked_for_is_notified() {
     let (command, kept) = keep(&world);
     let _notifying = Notifying::start(&world, "", &["--on", "ended", "--exec", &command]);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
     agent.prompt(&world.s1);
     let mut seen = Watching::start(&world);
     seen.until("the turn", |state| is(state, &world.s1, "phase", "working"));
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     seen.until("its end", |state| is(state, &world.s1, "phase", "idle"));
-    agent.tell(
+    agent.report(
         &world.s1,
         "SessionEnd",
         json!({ "reason": "prompt_input_exit" }),
@@ -160,7 +160,7 @@ fn a_desktop_shows_what_models_write_as_text() {
     assert_eq!(desktop.next()["summary"], "whosup can notify you");
 
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
     let transcript = world.write_claude_transcript(".claude", &world.s1);
     let text = std::fs::read_to_string(&transcript).unwrap();
     let text = text.replace("Fix the flaky", "Fix <b>the</b> &amp; flaky");
@@ -170,7 +170,7 @@ fn a_desktop_shows_what_models_write_as_text() {
     seen.until("the turn", |state| is(state, &world.s1, "phase", "working"));
     let _notifying = Notifying::start(&world, &desktop.address, &[]);
     let asked = json!({ "tool_name": "Bash" });
-    agent.tell(&world.s1, "PermissionRequest", asked);
+    agent.report(&world.s1, "PermissionRequest", asked);
     let shown = desktop.next();
     assert_eq!(shown["summary"], "claude-code asks for permission");
     assert_eq!(shown["app"], "whosup");

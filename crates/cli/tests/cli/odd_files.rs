@@ -1,4 +1,4 @@
-//! Where a small file should be there may be anything.
+//! Anything may lie in the place of a small file.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::world::World;
 
-/// Far above what a look takes, far below what reading such files would.
+/// Far more than a scan takes, far less than reading such files would.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
 
 const HUGE_BYTES: u64 = 200 * 1024 * 1024;
@@ -48,19 +48,19 @@ fn odd_files_are_problems_and_the_rest_is_shown() {
         let problems = answer["problems"].as_array().unwrap();
         for number in 1..=7 {
             let path = sessions.join(format!("200000000{number}.json"));
-            let is_told = problems
+            let is_reported = problems
                 .iter()
                 .any(|one| one["path"] == path.to_str().unwrap());
-            assert!(is_told, "{}: {problems:?}", path.display());
+            assert!(is_reported, "{}: {problems:?}", path.display());
         }
     }
     assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
 }
 
-/// Agents' registries fill with temporary files, and whoever cleared them up took
-/// files that were in use (claude-code#87677, claude-code#89565, claude-code#60146,
-/// qwen-code#8969): what has the name of a record and is none is reported once, a file of
-/// another name is no problem, and no command touches any.
+/// Agents' registries fill with temporary files, and programs that removed them removed
+/// files in use, too (claude-code#87677, claude-code#89565, claude-code#60146,
+/// qwen-code#8969). A file with the name of a record that is no record is reported once,
+/// a file with another name is no problem, and no command touches either.
 #[test]
 fn left_overs_of_agents_are_reported_once_and_left_where_they_are() {
     let world = World::new();
@@ -121,7 +121,7 @@ fn left_overs_of_agents_are_reported_once_and_left_where_they_are() {
 }
 
 #[test]
-fn an_odd_configuration_is_a_failure_and_never_waited_for() {
+fn an_odd_configuration_fails_without_blocking() {
     let world = World::new();
     let path = world.write(".config/whosup/config.toml", "");
     std::fs::remove_file(&path).unwrap();
@@ -134,7 +134,7 @@ fn an_odd_configuration_is_a_failure_and_never_waited_for() {
 }
 
 #[test]
-fn a_fifo_and_a_device_in_place_of_a_transcript_are_never_waited_for() {
+fn a_fifo_or_a_device_in_place_of_a_transcript_never_blocks() {
     let world = World::new();
     let transcript = world.write_claude_transcript(".claude", &world.s1);
     std::fs::remove_file(&transcript).unwrap();

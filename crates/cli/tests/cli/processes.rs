@@ -74,7 +74,7 @@ fn a_held_lock_is_a_life_and_a_free_one_is_none() {
     let path = world.write(&format!(".codex/thread-writer-locks/{thread}.lock"), "");
     let lock = File::options().append(true).open(path).unwrap();
     flock(&lock, FlockOperation::LockExclusive).unwrap();
-    // The lock belongs to the open file, which only the child has from now on.
+    // The lock belongs to the open file, which only the child still has.
     let mut posing = world.pose("codex/bin/codex", |command| {
         command.stdout(Stdio::from(lock));
     });
@@ -138,7 +138,7 @@ fn this_test_is_no_agent() {
     );
 }
 
-/// The transcript of a session of pi that was begun now in a directory.
+/// The transcript of a session of pi that just began in a directory.
 fn write_pi_session(world: &World, directory: &Path, session: &str) {
     let now = jiff::Timestamp::now();
     let header = json!({
@@ -154,12 +154,12 @@ fn write_pi_session(world: &World, directory: &Path, session: &str) {
 }
 
 #[test]
-fn of_a_renamed_directory_the_process_may_be_in_the_sessions_of_either_name() {
+fn a_process_in_a_renamed_directory_may_serve_sessions_of_either_name() {
     let world = World::new();
     let (old, new) = (world.home().join("old"), world.home().join("new"));
     let script = world.root().join("bin/pi");
     std::fs::create_dir(script.parent().unwrap()).unwrap();
-    // Whoever opens it waits until the test ends.
+    // A process that opens it blocks until the test ends.
     let fifo = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -193,7 +193,7 @@ fn of_a_renamed_directory_the_process_may_be_in_the_sessions_of_either_name() {
             row.map_or(json!("exited"), |row| row["liveness"].clone())
         })
     });
-    // The first process may have gone on to the second session, and serves one of them.
+    // The first process may have moved to the second session, and serves one of them.
     assert_eq!(
         answers,
         [["unknown", "unknown"]; 2].map(|of| of.map(|of| json!(of)))

@@ -1,4 +1,4 @@
-//! What died: finding it, going on with it, and having had enough of it.
+//! Crashed sessions: finding, resuming and hiding them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::shell_agent::{ShellAgent, file_of, owner_elsewhere, write_record};
 use super::world::{Said, World, said};
 
-/// A program named `claude` that tells how it was run.
+/// A program named `claude` that prints how it was run.
 const PROGRAM: &str = "#!/bin/sh\necho \"pid $$\"; pwd; printf '%s\\n' \"$0\" \"$@\"; exit 7\n";
 
 /// A directory to put on `PATH`, with the agent's program in it.
@@ -38,7 +38,7 @@ fn ids_of(said: &Said) -> Vec<String> {
 }
 
 #[test]
-fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
+fn a_killed_session_is_an_orphan_before_and_after_the_sweep() {
     let world = World::new();
     let said = world.run(["orphans", "--cwd", "."]);
     let nothing = (0, "no session died without an end\n");
@@ -55,8 +55,8 @@ fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
         let said = world.run(["orphans", "--cwd", "."]);
         let command = format!("  cd ~/src/shop && claude --resume {}", world.s1);
         let why = world.run(["why", &world.s1]).out;
-        let is_told = said.out.lines().any(|line| line == command);
-        assert!(is_told, "{}{why}", said.out);
+        let is_shown = said.out.lines().any(|line| line == command);
+        assert!(is_shown, "{}{why}", said.out);
         assert!(!said.out.contains(&world.s2), "{}", said.out);
         let json = orphans(&world);
         assert_eq!(ids_of(&json).join(" "), world.s1, "{}", json.out);
@@ -75,7 +75,7 @@ fn a_session_that_its_agent_ended_is_no_orphan() {
     world.write_claude_transcript(".claude", &world.s1);
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     agent.kill();
     assert_eq!(orphans(&world).sessions().len(), 0);
 }
@@ -103,12 +103,12 @@ fn resume_becomes_the_agents_own_command_in_the_sessions_directory() {
         &world.s1,
     ];
     assert_eq!(lines[1..], expected, "{}", said.err);
-    // Its status is the program's, for it is the program.
+    // Its exit status is the program's, since it becomes the program.
     assert_eq!((said.status, said.err.as_str()), (7, ""));
 }
 
 #[test]
-fn a_session_is_resumed_where_its_agent_finds_it_wherever_it_went() {
+fn a_session_is_resumed_in_the_directory_where_its_agent_finds_it() {
     let world = World::new();
     kill_in_session(&world, &world.s1);
     let work_dir = world.work_dir();
@@ -147,7 +147,7 @@ fn resume_only_prints_what_a_shell_can_run() {
 }
 
 #[test]
-fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
+fn a_live_session_is_resumed_only_by_force() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
     let mut agent = ShellAgent::start(&world);
@@ -165,7 +165,7 @@ fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
 }
 
 #[test]
-fn a_session_of_which_nobody_can_tell_is_not_resumed() {
+fn an_unknown_session_is_not_resumed() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
     write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
@@ -250,7 +250,7 @@ fn a_command_that_a_file_names_is_shown_and_never_run() {
 }
 
 #[test]
-fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
+fn a_dismissed_session_stays_hidden_until_its_next_event() {
     let world = World::new();
     kill_in_session(&world, &world.s1);
     let here = ["list", "--json", "--cwd", "."];
@@ -268,7 +268,7 @@ fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
     let orphans = world.run(["orphans", "--all"]);
     assert!(orphans.out.contains("dismissed"), "{}", orphans.out);
     assert!(world.run(["show", &world.s1]).out.contains("dismissed"));
-    // The record is what hooks told, and stays so.
+    // The record keeps what hooks reported.
     assert_eq!(
         std::fs::read(file_of(&world, &world.s1, "json")).unwrap(),
         record
@@ -284,7 +284,7 @@ fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
         .join(".local/state/whosup/dismissed/claude-code");
     assert_eq!(std::fs::read_dir(dismissed).unwrap().count(), 0);
 
-    // It goes on, and dies again.
+    // It is resumed, and crashes again.
     assert_eq!(world.run(["dismiss", &world.s1]).status, 0);
     kill_in_session(&world, &world.s1);
     assert_eq!(ids_of(&world.run(here)).join(" "), world.s1);
@@ -307,7 +307,7 @@ fn status_says_beside_its_document_what_it_ended() {
     kill_in_session(&world, &world.s1);
     let answer = world.run(["status", "--json"]);
     assert_eq!(answer.err, "ended 1 session whose agent had exited\n");
-    // What has died stays in sight, whoever noticed it first.
+    // A fresh exit stays in the default view, whichever command noticed it first.
     let document = answer.json();
     let sessions = document["sessions"].as_array().unwrap();
     // Agents of other tests may run beside it.
@@ -322,7 +322,7 @@ fn status_says_beside_its_document_what_it_ended() {
 }
 
 #[test]
-fn what_nobody_can_tell_of_and_is_silent_is_stale_in_status() {
+fn a_silent_unknown_session_is_stale_in_status() {
     let world = World::new();
     write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
     let answer = world.run(["status"]);

@@ -1,4 +1,4 @@
-//! How long records are kept, and what is ended though nobody can tell.
+//! How long records are kept, and when unknown sessions are ended.
 
 use serde_json::{Value, json};
 use whosup_core::views::wire::timestamp;
@@ -15,10 +15,10 @@ fn ago(hours: i64) -> Value {
 
 /// Writes a record of an idle session, with these fields.
 fn write(world: &World, session: &str, fields: Value) {
-    let mut told = json!({ "phase": "idle", "last_event_at": ago(1), "work_dir": "/nowhere" });
+    let mut record = json!({ "phase": "idle", "last_event_at": ago(1), "work_dir": "/nowhere" });
     let fields = fields.as_object().unwrap().clone();
-    told.as_object_mut().unwrap().extend(fields);
-    write_record(world, session, &told);
+    record.as_object_mut().unwrap().extend(fields);
+    write_record(world, session, &record);
 }
 
 fn owner(host: &str, pid: u32) -> Value {
@@ -84,7 +84,7 @@ fn locks_of_which_no_session_is_left_go_with_the_records_of_their_time() {
         lock("both.lock", "", 31 * 24),
         lock("both.jsonl", "", 31 * 24),
     ];
-    // Somebody has just begun with it.
+    // A process has just begun with it.
     let begun = [lock("begun.lock", "", 31 * 24), lock("begun.jsonl", "", 1)];
 
     assert_eq!(world.run(["sweep", "--dry-run"]).status, 0);
@@ -101,16 +101,17 @@ fn locks_of_which_no_session_is_left_go_with_the_records_of_their_time() {
 }
 
 #[test]
-fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
+fn an_interrupted_removal_is_finished_by_the_next_sweep() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
-    // It was killed after it had taken the log away, and before it saw that this
+    // It was killed after it had moved the log away, and before it saw that this session is open
+    // again.
     // session goes on.
     let log = file_of(&world, &world.s1, "jsonl");
     std::fs::rename(&log, file_of(&world, &world.s1, "old")).unwrap();
     std::fs::remove_file(file_of(&world, &world.s1, "json")).unwrap();
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["phase"], &record["turns"]),
@@ -120,24 +121,24 @@ fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
 }
 
 #[test]
-fn silence_ends_what_nobody_can_tell_of_only_if_that_is_wanted() {
+fn silence_ends_unknown_sessions_only_if_configured() {
     let world = World::new();
     let mut live = ShellAgent::start(&world);
-    live.tell(&world.s1, "Stop", json!({}));
+    live.report(&world.s1, "Stop", json!({}));
     write(
         &world,
         "elsewhere",
         json!({"owner": owner("elsewhere", 7), "last_event_at": ago(30)}),
     );
-    write(&world, "nobody", json!({"last_event_at": ago(30)}));
+    write(&world, "unowned", json!({"last_event_at": ago(30)}));
     write(&world, "younger", json!({"last_event_at": ago(3)}));
     let phase = |session: &str| record_of(&world, session)["phase"].clone();
 
     assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
     world.write(".config/whosup/config.toml", "end_unknown_after = \"1d\"\n");
-    // The agent that is live works where these did not.
+    // The live agent works in the directory of these two.
     let said = world.run(["sweep"]);
-    for session in ["elsewhere", "nobody"] {
+    for session in ["elsewhere", "unowned"] {
         let record = record_of(&world, session);
         assert_eq!(
             record["phase"], "ended",
@@ -166,11 +167,11 @@ fn a_silent_session_that_an_unclaimed_process_may_serve_goes_on() {
     write(&world, &world.s1, silent);
     world.write(".config/whosup/config.toml", "end_unknown_after = \"1d\"\n");
     let said = world.run(["sweep"]);
-    let told = format!(
+    let expected = format!(
         "left claude-code session {} as it is: it is unknown (may-be-served-by)",
         world.s1
     );
-    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    assert!(said.out.contains(&expected), "{}{}", said.out, said.err);
     assert_eq!(record_of(&world, &world.s1)["phase"], "idle");
 }
 
@@ -178,11 +179,11 @@ fn a_silent_session_that_an_unclaimed_process_may_serve_goes_on() {
 fn a_host_that_is_forgotten_ends_with_what_ran_on_it_and_nothing_else() {
     let world = World::new();
     let mut live = ShellAgent::start(&world);
-    live.tell(&world.s1, "Stop", json!({}));
+    live.report(&world.s1, "Stop", json!({}));
     write(&world, "there", json!({"owner": owner("3f2a9c0d1e4b", 7)}));
     write(&world, "beyond", json!({"owner": owner("other", 7)}));
-    write(&world, "nobody", json!({}));
-    // It ran there, and was taken up here.
+    write(&world, "unowned", json!({}));
+    // It ran there, and was resumed here.
     let mut moved = owner("3f2a9c0d1e4b", 8);
     write(&world, &world.s2, json!({"owner": moved.take()}));
     let posing = world.pose_as_claude();
@@ -196,14 +197,14 @@ fn a_host_that_is_forgotten_ends_with_what_ran_on_it_and_nothing_else() {
         said.out
     );
     let said = world.run(["sweep", "--forget-host", "3f2a9c0d1e4b"]);
-    let told = format!("left claude-code session {} as it is: it is live", world.s2);
-    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    let expected = format!("left claude-code session {} as it is: it is live", world.s2);
+    assert!(said.out.contains(&expected), "{}{}", said.out, said.err);
     let record = record_of(&world, "there");
     assert_eq!(
         (&record["phase"], &record["end_cause"], &record["ended_at"]),
         (&json!("ended"), &json!("by-hand"), &record["last_event_at"])
     );
-    for session in ["beyond", "nobody", &world.s1, &world.s2] {
+    for session in ["beyond", "unowned", &world.s1, &world.s2] {
         assert_eq!(record_of(&world, session)["phase"], "idle", "{session}");
     }
 }
@@ -251,8 +252,8 @@ fn an_ended_session_is_put_away_and_comes_back_with_all_that_was_known() {
         all.iter().any(|its| its["session_id"] == world.s1),
         "{all:?}"
     );
-    // What trails behind reopens nothing; what starts work does.
-    agent.tell(&world.s1, "Stop", json!({}));
+    // A late event does not reopen it; an event that starts work does.
+    agent.report(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], 7);
     agent.prompt(&world.s1);
     let record = record_of(&world, &world.s1);

@@ -1,7 +1,7 @@
-//! Homes that may not be read, or not be written.
+//! Homes without read or write permission.
 //!
-//! Root may do anything, so as root these tests run the program as another
-//! user; otherwise they would test nothing.
+//! Root may do anything, so as root these tests run the program as another user; otherwise they
+//! would test nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,8 +14,8 @@ use serde_json::json;
 use super::shell_agent::event;
 use super::world::{Said, WHOSUP, World, said};
 
-/// The user that owns nothing.
-const NOBODY: u32 = 65_534;
+/// A user that owns no files.
+const NOBODY_UID: u32 = 65_534;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -35,7 +35,7 @@ fn walk(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What may not change: names, sizes, modes, owners, times of change.
+/// What must not change: names, sizes, modes, owners, change times.
 fn facts(root: &Path) -> BTreeMap<PathBuf, (u64, u32, u32, i64, i64)> {
     let fact = |path: PathBuf| {
         let its = std::fs::symlink_metadata(&path).unwrap();
@@ -45,13 +45,13 @@ fn facts(root: &Path) -> BTreeMap<PathBuf, (u64, u32, u32, i64, i64)> {
     walk(root).into_iter().map(fact).collect()
 }
 
-/// The program as somebody without rights, or the reason why there is none.
-struct Somebody {
+/// The program as a user without rights, or the reason why there is none.
+struct Unprivileged {
     world: World,
     program: PathBuf,
 }
 
-impl Somebody {
+impl Unprivileged {
     fn new(world: World) -> Option<Self> {
         if !is_root() {
             return Some(Self {
@@ -67,14 +67,14 @@ impl Somebody {
             eprintln!("skipped: root may read everything, and there is no setpriv");
             return None;
         }
-        // Others may not be able to reach the place where it was built.
+        // Other users may have no access to the build directory.
         let program = world.root().join("whosup");
         crate::world::copy_program(WHOSUP, &program);
         for path in [world.root(), program.as_path()] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         for path in walk(&world.home()) {
-            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(path, Some(NOBODY_UID), Some(NOBODY_UID)).unwrap();
         }
         Some(Self { world, program })
     }
@@ -87,7 +87,7 @@ impl Somebody {
     fn whosup(&self) -> Command {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
-            let ids = NOBODY.to_string();
+            let ids = NOBODY_UID.to_string();
             command
                 .args(["--reuid", &ids, "--regid", &ids, "--clear-groups", "--"])
                 .arg(&self.program);
@@ -117,60 +117,57 @@ fn an_unreadable_home_is_a_problem_and_the_rest_is_listed() {
         ".config/whosup/config.toml",
         "[homes]\nclaude-code = [\"~/other\"]\n",
     );
-    let Some(somebody) = Somebody::new(world) else {
+    let Some(user) = Unprivileged::new(world) else {
         return;
     };
-    let projects = somebody.world.home().join(".claude/projects");
+    let projects = user.world.home().join(".claude/projects");
     set_mode(&projects, 0o000);
-    let said = somebody.run(["list", "--all", "--json"]);
+    let said = user.run(["list", "--all", "--json"]);
     assert_eq!(said.status, 0, "{}", said.err);
     let sessions = said.sessions();
     assert!(
         sessions
             .iter()
-            .any(|one| one["session_id"] == somebody.world.s2),
+            .any(|one| one["session_id"] == user.world.s2),
         "{}",
         said.out
     );
     assert!(
         !sessions
             .iter()
-            .any(|one| one["session_id"] == somebody.world.s1),
+            .any(|one| one["session_id"] == user.world.s1),
         "{}",
         said.out
     );
     let answer = said.json();
     let problems = answer["problems"].as_array().unwrap();
-    let is_told = problems
+    let is_reported = problems
         .iter()
         .any(|one| one["path"] == projects.to_str().unwrap());
-    assert!(is_told, "{problems:?}");
+    assert!(is_reported, "{problems:?}");
 
     // It may be there: that is unknown, and never "no such session".
     for command in ["check", "pid", "show", "why"] {
-        let said = somebody.run([command, somebody.world.s1.as_str()]);
+        let said = user.run([command, user.world.s1.as_str()]);
         assert_eq!(said.status, 3, "{command}: {}", said.err);
     }
-    assert_eq!(
-        somebody.run(["check", somebody.world.s2.as_str()]).status,
-        1
-    );
-    let said = somebody.run(["list", "--all"]);
+    assert_eq!(user.run(["check", user.world.s2.as_str()]).status, 1);
+    let said = user.run(["list", "--all"]);
     assert!(said.err.contains("could not be read"), "{}", said.err);
     // So that it can be removed.
     set_mode(&projects, 0o755);
 }
 
 #[test]
-fn a_configuration_that_may_not_be_read_is_told_and_the_rest_is_listed() {
+fn an_unreadable_configuration_is_reported_and_the_rest_is_listed() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
     let config = world.write(".config/whosup/config.toml", "x");
-    let Some(somebody) = Somebody::new(world) else {
+    let Some(user) = Unprivileged::new(world) else {
         return;
     };
     set_mode(&config, 0o000);
-    let said = somebody.run(["list", "--all", "--json"]);
+    let said = user.run(["list", "--all", "--json"]);
     assert_eq!(said.status, 0, "{}", said.err);
     assert_eq!(said.sessions().len(), 1);
     assert_eq!(said.json()["problems"][0]["path"], config.to_str().unwrap());
@@ -189,10 +186,10 @@ fn looking_works_in_a_read_only_home_and_changes_nothing() {
         "",
     );
     world.write(".config/whosup/config.toml", "prompts = \"hide\"\n");
-    let Some(somebody) = Somebody::new(world) else {
+    let Some(user) = Unprivileged::new(world) else {
         return;
     };
-    let home = somebody.world.home();
+    let home = user.world.home();
     for path in walk(&home) {
         let mode = std::fs::symlink_metadata(&path).unwrap().mode();
         set_mode(&path, mode & !0o222);
@@ -202,13 +199,13 @@ fn looking_works_in_a_read_only_home_and_changes_nothing() {
         &["list"][..],
         &["list", "--all", "--json"],
         &["list", "--problems"],
-        &["show", somebody.world.s2.as_str(), "--tail", "3"],
-        &["why", somebody.world.s1.as_str()],
-        &["check", somebody.world.s2.as_str()],
-        &["pid", somebody.world.s1.as_str()],
+        &["show", user.world.s2.as_str(), "--tail", "3"],
+        &["why", user.world.s1.as_str()],
+        &["check", user.world.s2.as_str()],
+        &["pid", user.world.s1.as_str()],
         &["agents"],
     ] {
-        let said = somebody.run(arguments);
+        let said = user.run(arguments);
         assert_ne!(said.status, 2, "{arguments:?}: {}", said.err);
         assert_eq!(facts(&home), before, "{arguments:?}");
     }
@@ -218,38 +215,37 @@ fn looking_works_in_a_read_only_home_and_changes_nothing() {
     }
 }
 
-/// datadog-agent#29320: what fails because nothing can be written must not fail who
-/// only looks, nor the agent.
+/// datadog-agent#29320: a failed write must neither fail a command that only looks, nor the agent.
 #[test]
 fn a_hook_in_a_read_only_home_stops_no_agent_and_a_sweep_is_no_failure() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
-    let Some(somebody) = Somebody::new(world) else {
+    let Some(user) = Unprivileged::new(world) else {
         return;
     };
-    let (home, session) = (somebody.world.home(), somebody.world.s1.clone());
+    let (home, session) = (user.world.home(), user.world.s1.clone());
     for path in walk(&home) {
         let mode = std::fs::symlink_metadata(&path).unwrap().mode();
         set_mode(&path, mode & !0o222);
     }
     let before = facts(&home);
     for name in ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"] {
-        let told = event(&somebody.world, &session, name, json!({}));
-        let mut hook = somebody.whosup();
+        let hook_event = event(&user.world, &session, name, json!({}));
+        let mut hook = user.whosup();
         let hook = hook.args(["hook", "claude-code"]);
-        let answer = said(hook.write_stdin(told.to_string()));
+        let answer = said(hook.write_stdin(hook_event.to_string()));
         let silent = (answer.status, answer.out.as_str(), answer.err.as_str());
         assert_eq!(silent, (0, "", ""), "{name}");
     }
     for arguments in [&["status"][..], &["doctor"], &["orphans"], &["sweep"]] {
-        let answer = somebody.run(arguments);
+        let answer = user.run(arguments);
         assert!(
             !answer.err.contains("error:"),
             "{arguments:?}: {}",
             answer.err
         );
     }
-    let listed = somebody.run(["list", "--all", "--json"]).sessions();
+    let listed = user.run(["list", "--all", "--json"]).sessions();
     assert_eq!(listed[0]["session_id"], session.as_str());
     assert_eq!(facts(&home), before);
     // So that it can be removed.

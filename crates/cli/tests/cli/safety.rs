@@ -1,4 +1,4 @@
-//! What others may have planted, and what would steer a terminal.
+//! Files that other users may have planted, and text that would steer a terminal.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::sandboxes::is_root;
 use super::shell_agent::{event, file_of};
 use super::world::{Said, World, said};
 
-/// Far above what a command takes, far below how long a FIFO would be waited for.
+/// Far more than a command takes, far less than a FIFO would block.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// Nobody of ours.
+/// A process that is not ours.
 const ANOTHER: u32 = 12_345;
-/// Everything that must never reach a terminal as it is.
+/// Characters that must never reach a terminal unescaped.
 const STEERING: &str = "\u{1b}[2J\u{7f}\u{85}\u{9b}\u{202e}\u{2066}\u{200b}";
 
 fn make_fifo(path: &Path) {
@@ -26,22 +26,21 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Tells of a session as a hook does.
-fn tell(world: &World, session: &str, name: &str) -> Said {
-    let told = event(world, session, name, json!({"source": "startup"}));
+/// Runs a hook with an event of a session.
+fn run_hook(world: &World, session: &str, name: &str) -> Said {
+    let hook_event = event(world, session, name, json!({"source": "startup"}));
     let began = Instant::now();
     let answer = said(
         world
             .whosup()
             .args(["hook", "claude-code"])
-            .write_stdin(told.to_string()),
+            .write_stdin(hook_event.to_string()),
     );
     assert!(began.elapsed() < TIME_MAX, "{:?}", began.elapsed());
     answer
 }
 
-/// What can be planted at a path: a link to prey, to nothing, to a directory of prey, or
-/// a FIFO.
+/// What can be planted at a path: a link to a file, to nothing, or to a directory, or a FIFO.
 const PLANTED: [fn(&Path, &World); 4] = [
     |at, world| symlink(prey(world), at).unwrap(),
     |at, world| symlink(world.root().join("nothing"), at).unwrap(),
@@ -67,7 +66,7 @@ fn check_prey(world: &World) {
 }
 
 #[test]
-fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
+fn files_planted_beside_records_neither_harm_nor_block() {
     for plant in PLANTED {
         for extension in ["jsonl", "lock", "json", "new", "old"] {
             let world = World::new();
@@ -76,14 +75,14 @@ fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             plant(&path, &world);
             for name in ["SessionStart", "Stop", "SessionEnd"] {
-                let answer = tell(&world, &world.s1, name);
+                let answer = run_hook(&world, &world.s1, name);
                 assert_eq!(answer.out, "", "{extension}");
             }
             world.run(["sweep"]);
             world.run(["dismiss", world.s1.as_str()]);
             check_prey(&world);
-            // Of every other session it is as ever.
-            tell(&world, &world.s2, "SessionStart");
+            // Other sessions are not affected.
+            run_hook(&world, &world.s2, "SessionStart");
             let other = file_of(&world, &world.s2, "json");
             assert!(other.is_file(), "{extension}");
         }
@@ -91,7 +90,7 @@ fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
 }
 
 #[test]
-fn what_is_planted_in_place_of_the_hooks_log_or_its_directory_harms_nothing() {
+fn files_planted_in_place_of_the_log_of_hooks_do_no_harm() {
     for plant in PLANTED {
         for name in ["hook.log", "hook.log.old", "sessions/claude-code"] {
             let world = World::new();
@@ -99,7 +98,7 @@ fn what_is_planted_in_place_of_the_hooks_log_or_its_directory_harms_nothing() {
             let path = world.home().join(".local/state/whosup").join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             plant(&path, &world);
-            // Nothing that a hook understands: that goes to the log.
+            // No valid event: that goes to the log.
             let answer = said(
                 world
                     .whosup()
@@ -134,7 +133,7 @@ fn what_is_planted_beside_settings_harms_nothing() {
 }
 
 #[test]
-fn a_state_directory_that_everybody_may_write_is_refused_and_named() {
+fn a_world_writable_state_directory_is_refused_and_named() {
     for below in ["", "whosup", "whosup/hooks"] {
         let world = World::new();
         world.write(".claude/settings.json", "{}\n");
@@ -205,14 +204,14 @@ fn root_in_a_user_s_home_overwrites_nothing_of_root_s_and_leaves_nothing_there()
             assert_eq!(owner, ANOTHER, "{}", path.display());
         }
     };
-    // The state directory would be made in that user's.
+    // The state directory would be made in that user's home.
     refuses(&[]);
-    assert_eq!(tell(&world, &world.s1, "SessionStart").out, "");
-    // With a state directory of root's own, the link is what it fails by.
+    assert_eq!(run_hook(&world, &world.s1, "SessionStart").out, "");
+    // With a state directory of root's own, the link makes it fail.
     let own = world.root().join("state");
     let own = own.to_str().unwrap();
     refuses(&[own]);
-    // Settings of that user's own stay that user's.
+    // Settings of that user stay that user's.
     std::fs::remove_file(&linked).unwrap();
     std::fs::write(&linked, "{}\n").unwrap();
     give_home();
@@ -242,14 +241,14 @@ fn a_state_directory_of_another_user_is_refused_and_named() {
     assert_eq!(answer.status, 2, "{}", answer.out);
     let named = format!("`{}` belongs to user {ANOTHER}", whosup.display());
     assert!(answer.err.contains(&named), "{}", answer.err);
-    assert_eq!(tell(&world, &world.s1, "SessionStart").out, "");
+    assert_eq!(run_hook(&world, &world.s1, "SessionStart").out, "");
     assert_eq!(walk(&whosup).len(), 1);
 }
 
 #[test]
 fn an_event_of_a_session_that_is_called_like_an_option_is_refused() {
     let world = World::new();
-    tell(&world, "--yolo", "SessionStart");
+    run_hook(&world, "--yolo", "SessionStart");
     let log = world.home().join(".local/state/whosup/hook.log");
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("must not begin with a hyphen"), "{log}");
@@ -267,7 +266,7 @@ fn write_settings(world: &World, program: &str) {
 }
 
 #[test]
-fn doctor_runs_nothing_that_anybody_may_have_put_there() {
+fn doctor_runs_no_program_that_another_user_may_have_put_there() {
     let world = World::new();
     let ran = world.root().join("ran");
     let script = format!("#!/bin/sh\n: > '{}'\necho whosup 0.0.1\n", ran.display());
@@ -289,10 +288,10 @@ fn doctor_runs_nothing_that_anybody_may_have_put_there() {
     for program in ["./whosup", "bin/whosup", "../shop/whosup"] {
         write_settings(&world, program);
         let answer = world.run(["doctor"]);
-        let told = format!(
+        let expected = format!(
             "hooks of claude-code run `{program}`, which is not looked at: a relative path"
         );
-        assert!(answer.out.contains(&told), "{}", answer.out);
+        assert!(answer.out.contains(&expected), "{}", answer.out);
         assert!(!ran.exists(), "{program}");
     }
     for program in [&open, &sticky, &below] {
@@ -310,7 +309,7 @@ fn doctor_runs_nothing_that_anybody_may_have_put_there() {
     write_settings(&world, &link);
     world.run(["doctor"]);
     assert!(!ran.exists(), "{link}");
-    // A name is looked for on the search path, but not in relative parts of that.
+    // A name is searched on the search path, but not in relative parts of it.
     write_settings(&world, "whosup");
     let mut command = world.whosup();
     command.arg("doctor").env("PATH", ".:bin::/nowhere");
@@ -321,7 +320,7 @@ fn doctor_runs_nothing_that_anybody_may_have_put_there() {
         answer.out
     );
     assert!(!ran.exists());
-    // What is where only its owner writes is asked.
+    // A program in a place that only its owner can write is run.
     write_settings(&world, &beside.display().to_string());
     let answer = world.run(["doctor"]);
     assert!(

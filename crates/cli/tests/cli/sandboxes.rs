@@ -1,5 +1,5 @@
-//! Real agents and whosup in sandboxes, containers and crowds: what can't be
-//! seen, or is on its way, ends nobody's session.
+//! Real agents and whosup in sandboxes, containers and crowds: a process that can't be
+//! seen, or is about to start, ends no session.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,31 +9,31 @@ use serde_json::{Value, json};
 
 use super::world::{Posing, WHOSUP, World, copy_program, wait_for};
 
-/// The user that owns nothing.
-const NOBODY: &str = "65534";
+/// A user that owns no files.
+const NOBODY_UID: &str = "65534";
 
 pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: it takes root to be somebody else, or to make namespaces");
+        eprintln!("skipped: it takes root to become another user or to make namespaces");
     }
     is_root
 }
 
-/// Lets everybody read what is below a world, and gives `home` to [`NOBODY`].
-fn open_to_nobody(world: &World) {
+/// Makes all below a world readable, and gives `home` to [`NOBODY_UID`].
+fn open_to_unprivileged(world: &World) {
     let root = world.root().to_str().unwrap();
     let home = world.home();
     for arguments in [
         vec!["chmod", "-R", "a+rX", root],
-        vec!["chown", "-R", NOBODY, home.to_str().unwrap()],
+        vec!["chown", "-R", NOBODY_UID, home.to_str().unwrap()],
     ] {
         let status = Command::new(arguments[0]).args(&arguments[1..]).status();
         assert!(status.unwrap().success());
     }
 }
 
-/// Runs a line of shell with `$WHOSUP`, started by the words of `wrapper`.
+/// Runs a line of shell with `$WHOSUP`, started by `wrapper`.
 #[track_caller]
 pub(crate) fn run_in(world: &World, wrapper: &[&str], line: &str) -> Option<String> {
     let program = world.root().join("whosup");
@@ -71,9 +71,9 @@ fn liveness<'a>(sessions: &'a [Value], id: &str) -> Option<&'a str> {
 const AS_NOBODY: [&str; 7] = [
     "setpriv",
     "--reuid",
-    NOBODY,
+    NOBODY_UID,
     "--regid",
-    NOBODY,
+    NOBODY_UID,
     "--clear-groups",
     "--",
 ];
@@ -98,7 +98,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
         .zip(&ids)
         .map(|(agent, id)| world.write_claude_record(agent.pid(), &agent.start(), id))
         .collect();
-    // The last one has nothing that a PID could be told from another by.
+    // The last record has nothing but the PID to identify the process.
     let record = std::fs::read(&records[2]).unwrap();
     let mut record: Value = serde_json::from_slice(&record).unwrap();
     record.as_object_mut().unwrap().remove("procStart");
@@ -107,7 +107,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
         .iter()
         .map(|path| std::fs::read(path).unwrap())
         .collect();
-    open_to_nobody(&world);
+    open_to_unprivileged(&world);
     let hook = json!({"session_id": world.s1, "hook_event_name": "SessionStart", "cwd": "/"});
     let payload = world.write("payload", hook.to_string());
 
@@ -124,7 +124,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
     for id in &ids[..2] {
         assert_eq!(liveness(&found, id), Some("live"), "{said}");
     }
-    // By its name and date it may be the one, and that is all that is known.
+    // By name and date it may be this process; no more is known.
     let third = found
         .iter()
         .find(|one| one["session_id"] == ids[2].as_str());
@@ -138,14 +138,14 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
     assert_eq!(after, before);
 }
 
-/// An agent of a container, and the shell that keeps that running.
+/// An agent in a container, and the shell that keeps the container running.
 struct Container {
     child: Child,
 }
 
 impl Container {
-    /// Starts a process that poses as Claude Code in namespaces of its own, and
-    /// lets it write its record by its PID there.
+    /// Starts a process that poses as Claude Code in namespaces of its own, and lets it write its
+    /// record with its PID there.
     fn start(world: &World, program: &Path, session: &str) -> Option<Self> {
         let record = world.home().join(format!(".claude/sessions/{session}.new"));
         let line = format!(
@@ -207,8 +207,8 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
             return;
         };
         containers.push(container);
-        let told = world.home().join(format!(".claude/sessions/{id}.new"));
-        let told = wait_for("the agent of a container", || {
+        let path = world.home().join(format!(".claude/sessions/{id}.new"));
+        let text = wait_for("the agent of a container", || {
             assert!(
                 containers
                     .last_mut()
@@ -218,12 +218,12 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
                     .unwrap()
                     .is_none()
             );
-            std::fs::read_to_string(&told).ok()
+            std::fs::read_to_string(&path).ok()
         });
-        let (pid, start) = told.split_once(' ').unwrap();
+        let (pid, start) = text.split_once(' ').unwrap();
         let pid: u32 = pid.parse().unwrap();
         let record = world.write_claude_record(pid, start, id);
-        // Both would be called after the same PID.
+        // Both records would have the same name.
         let home = world.home().join(format!("home-of-{id}/sessions"));
         std::fs::create_dir_all(&home).unwrap();
         std::fs::rename(record, home.join(format!("{pid}.json"))).unwrap();
@@ -236,7 +236,7 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
     let config = format!("[homes]\nclaude-code = [{homes}]\n");
     world.write(".config/whosup/config.toml", config);
 
-    // Who sees into both tells them apart by their starts.
+    // A reader that sees into both containers distinguishes the agents by start stamp.
     let answer = world.run(["list", "--all", "--json", "--cwd", "."]);
     for id in [&world.s1, &world.s2] {
         assert_eq!(
@@ -246,7 +246,7 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
             answer.out
         );
     }
-    // A third container has that PID too, and knows nothing of theirs.
+    // A third container has that PID too, and knows nothing of these sessions.
     let line = "sleep 1000 > /dev/null & one=$!; sleep 1000 > /dev/null & \
         \"$WHOSUP\" list --all --json; kill $one $!";
     let third = ["unshare", "--pid", "--fork", "--mount-proc"];
@@ -269,7 +269,7 @@ fn a_list_amid_short_lived_processes_has_all_that_stay() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Short-lived agents: what a scan looks at closer.
+            // Short-lived agents, which a scan inspects.
             while !is_over.load(Ordering::Relaxed) {
                 let posing = world.pose("@anthropic-ai/claude-code/bin/claude", |command| {
                     command.stdin(Stdio::null());
@@ -292,9 +292,9 @@ fn a_list_amid_short_lived_processes_has_all_that_stay() {
     });
 }
 
-/// The program of a process stayed the one before execve(2) (sysinfo#840).
+/// After execve(2), the program of a process stayed the old program (sysinfo#840).
 #[test]
-fn a_shell_that_becomes_an_agent_is_one_at_the_next_look() {
+fn a_shell_that_execs_an_agent_is_recognized_at_the_next_look() {
     let world = World::new();
     let agent = world
         .root()
@@ -327,13 +327,13 @@ fn a_shell_that_becomes_an_agent_is_one_at_the_next_look() {
     assert!(after.out.contains("claude-code"), "{}", after.out);
 }
 
-/// The number that Git-bash gives a process, `$$`, is not that of Windows, and
-/// named some other process (agmsg#371, agmsg#567, agmsg#505).
+/// The number that Git-bash gives to a process, `$$`, is not the Windows PID, and matched another
+/// process (agmsg#371, agmsg#567, agmsg#505).
 #[test]
 fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
     let world = World::new();
     let other = world.pose_as_claude();
-    let told = json!({
+    let hook_event = json!({
         "session_id": world.s1,
         "hook_event_name": "SessionStart",
         "source": "startup",
@@ -342,8 +342,8 @@ fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
         "ppid": other.pid(),
         "owner_pid": other.pid(),
     });
-    let payload = world.write("payload", told.to_string());
-    // No agent is above this hook, but this test.
+    let payload = world.write("payload", hook_event.to_string());
+    // No agent is above this hook, only this test.
     let said = world
         .whosup()
         .args(["hook", "claude-code"])

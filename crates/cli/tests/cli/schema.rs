@@ -1,4 +1,4 @@
-//! Each JSON output is what the schema of its own says, and nothing else.
+//! Each JSON output matches its schema exactly.
 
 #[allow(unreachable_pub, reason = "tests of several crates use this module")]
 #[path = "../../../core/tests/world/wire_schema.rs"]

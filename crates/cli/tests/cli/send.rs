@@ -5,7 +5,7 @@ use super::terminal::{Tmux, agent_command};
 use super::world::{Said, World, wait_for};
 
 struct Scene {
-    // The server ends before the directory of its socket goes.
+    // The server ends before the directory of its socket is removed.
     tmux: Tmux,
     world: World,
     pane: String,
@@ -49,8 +49,7 @@ impl Scene {
     }
 }
 
-/// Shows each byte that it gets, in a terminal that hands over each key, and asks for
-/// bracketed pastes.
+/// Shows each byte that it gets, in a terminal in raw mode with bracketed paste.
 const SHOWS_BYTES: &str = "stty raw -echo; printf '\\033[?2004hready\\r\\n'; cat -v";
 
 #[test]
@@ -66,14 +65,14 @@ fn a_text_is_typed_and_enter_is_a_key_of_its_own() {
         said.err
     );
     scene.wait_for_screen("run the tests; now");
-    // The line is repeated by `cat` once it is submitted.
+    // `cat` repeats the line once it is submitted.
     let said = scene.send(&["", "--enter"]);
     assert_eq!(said.status, 0, "{}", said.err);
     scene.wait_for_screen("run the tests; now\nrun the tests; now");
 }
 
 #[test]
-fn what_is_scrolled_back_gets_the_text_all_the_same() {
+fn a_pane_in_scrollback_gets_the_text() {
     let Some(scene) = Scene::build() else {
         return;
     };
@@ -136,9 +135,7 @@ fn nothing_is_typed_at_a_permission_prompt_or_in_a_turn() {
     }
 }
 
-/// With `--force` neither: the text would be a command of whatever has the terminal.
-/// Lets the program that reads a FIFO come to its end, when dropped: a job in the
-/// background outlives its terminal.
+/// Ends the program that reads a FIFO on drop: a background job outlives its terminal.
 struct EndsReader(std::path::PathBuf);
 
 impl Drop for EndsReader {
@@ -148,6 +145,7 @@ impl Drop for EndsReader {
     }
 }
 
+/// Even with `--force`: the text would be a command for the program that has the terminal.
 #[test]
 fn nothing_is_typed_while_another_program_has_the_terminal() {
     let world = World::new();
@@ -158,7 +156,7 @@ fn nothing_is_typed_while_another_program_has_the_terminal() {
     let program = world
         .root()
         .join("opt/@anthropic-ai/claude-code/bin/claude");
-    // A job of a shell, in the background, which reads something else than the terminal.
+    // A background job of a shell, which reads no terminal.
     let (ready, input) = (world.root().join("pid"), world.root().join("input"));
     rustix::fs::mknodat(
         rustix::fs::CWD,

@@ -68,7 +68,7 @@ fn what_a_person_put_there_stays() {
             .contains("another file")
     );
 
-    // A link is not followed, also one that leads to a file of ours.
+    // A link is not followed, even if it leads to a file of ours.
     std::fs::remove_file(&path).unwrap();
     world.run(["service", "install", "notify"]);
     let moved = world.home().join("moved");

@@ -1,4 +1,4 @@
-//! A process that poses as Claude Code and runs commands, as hooks are run.
+//! A process that poses as Claude Code and runs commands, like a hook.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::world::{WHOSUP, World, wait_for};
 
-/// A shell that looks like Claude Code: it runs what it is told. It ends with
-/// the test, for it reads from a pipe that the test holds.
+/// A shell that looks like Claude Code and runs the lines that it gets. It ends with the
+/// test, for it reads from a pipe that the test holds.
 pub(crate) struct ShellAgent<'w> {
     world: &'w World,
     child: Child,
@@ -32,12 +32,12 @@ impl<'w> ShellAgent<'w> {
         Self::start_as(world, "codex/bin/codex", &arguments)
     }
 
-    /// Starts one that nothing recognizes: by a name of its own, as a wrapper is.
+    /// Starts an agent with a name of its own, which nothing recognizes.
     pub(crate) fn start_unrecognized(world: &'w World) -> Self {
         Self::start_as(world, "bin/cc", &[])
     }
 
-    /// Starts what begins other programs and is no agent.
+    /// Starts a process that starts other programs and is no agent.
     pub(crate) fn start_cron(world: &'w World) -> Self {
         Self::start_as(world, "bin/cron", &[])
     }
@@ -74,15 +74,15 @@ impl<'w> ShellAgent<'w> {
         self.child.id()
     }
 
-    /// When it began, as the kernel counts.
+    /// Its start stamp.
     pub(crate) fn start_stamp(&self) -> String {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let after_name = stat.rsplit_once(')').unwrap().1;
         after_name.split_whitespace().nth(19).unwrap().to_owned()
     }
 
-    /// Runs a line of shell in the agent and waits until it has ended. What it
-    /// said is the answer: its status, and all that it wrote.
+    /// Runs a line of shell in the agent and waits for its end. Returns the exit status and all
+    /// output.
     #[track_caller]
     pub(crate) fn run(&mut self, line: &str) -> (String, String) {
         self.commands += 1;
@@ -122,7 +122,7 @@ impl<'w> ShellAgent<'w> {
         path
     }
 
-    /// Lets the agent's hook tell of an event.
+    /// Runs the agent's hook with an event.
     #[track_caller]
     pub(crate) fn hook(&mut self, event: &Value) {
         let payload = self.payload(event);
@@ -131,7 +131,7 @@ impl<'w> ShellAgent<'w> {
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }
 
-    /// Lets a hook tell of an event, with these variables of a shell set.
+    /// Runs a hook with an event, with these variables of a shell set.
     #[track_caller]
     pub(crate) fn hook_with(&mut self, variables: &str, event: &Value) {
         let payload = self.payload(event);
@@ -143,16 +143,22 @@ impl<'w> ShellAgent<'w> {
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }
 
-    /// Lets the agent's hook tell of an event of a session.
+    /// Runs the agent's hook with an event of a session.
     #[track_caller]
-    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
+    pub(crate) fn report(&mut self, session: &str, name: &str, more: Value) {
         self.hook(&event(self.world, session, name, more));
     }
 
-    /// Lets the agent's hook tell that a turn has started.
+    /// The same as [`Self::report`].
+    #[allow(dead_code, reason = "tests of the server call it by this name")]
+    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
+        self.report(session, name, more);
+    }
+
+    /// Reports the start of a turn.
     #[track_caller]
     pub(crate) fn prompt(&mut self, session: &str) {
-        self.tell(session, "UserPromptSubmit", json!({"prompt": "p"}));
+        self.report(session, "UserPromptSubmit", json!({"prompt": "p"}));
     }
 
     /// Ends it as a crash does, and reaps it.
@@ -164,13 +170,13 @@ impl<'w> ShellAgent<'w> {
 
 impl Drop for ShellAgent<'_> {
     fn drop(&mut self) {
-        // By its handle, so never another process; it may have ended already.
+        // By its handle, so never another process; it may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// An event of a session, as Claude Code tells it.
+/// An event of a session, as Claude Code passes it to hooks.
 pub(crate) fn event(world: &World, session: &str, name: &str, more: Value) -> Value {
     let mut event = json!({
         "session_id": session,
@@ -193,13 +199,13 @@ pub(crate) fn write_record(world: &World, session: &str, fields: &Value) -> Path
         "phase": "working",
         "last_event_at": "2026-01-01T00:00:00.000Z",
     });
-    let told = fields.as_object().unwrap().clone();
-    record.as_object_mut().unwrap().extend(told);
+    let fields = fields.as_object().unwrap().clone();
+    record.as_object_mut().unwrap().extend(fields);
     let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
     world.write(&name, record.to_string())
 }
 
-/// An owner of a record that ran on another host.
+/// The owner in a record that ran on another host.
 pub(crate) fn owner_elsewhere() -> Value {
     json!({
         "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",

@@ -1,4 +1,4 @@
-//! `status`: what it ends first, and its lines.
+//! `status`: its sweep, and its lines.
 
 use serde_json::{Value, json};
 
@@ -6,15 +6,15 @@ use super::sandboxes::{is_root, run_in};
 use super::shell_agent::{ShellAgent, event, owner_elsewhere, write_record};
 use super::world::{World, copy_program};
 
-/// Starts a program among processes of its own, and ends them with it.
+/// Starts a program in a PID namespace, which ends with it.
 const OWN_PROCESSES: [&str; 5] = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
-/// A line of shell that starts an agent, whose hooks tell of these events, and waits
-/// until they have.
+/// A line of shell that starts an agent, whose hooks report these events, and waits until
+/// they have.
 fn agent_line(world: &World, session: &str, events: &[Value]) -> String {
     let mut script = String::new();
-    for (number, told) in events.iter().enumerate() {
-        let payload = world.write(&format!("{session}-{number}"), told.to_string());
+    for (number, hook_event) in events.iter().enumerate() {
+        let payload = world.write(&format!("{session}-{number}"), hook_event.to_string());
         script += &format!("\"$WHOSUP\" hook claude-code < '{}'\n", payload.display());
     }
     let ready = world.home().join(format!("{session}-ready"));
@@ -31,9 +31,8 @@ fn agent_line(world: &World, session: &str, events: &[Value]) -> String {
     )
 }
 
-/// Runs a line of shell where there is a session that works, one that waits and one
-/// that nobody can tell of, and no other one: among processes of its own, for other
-/// tests have agents too.
+/// Runs a line of shell with three sessions: one works, one waits, one is unknown. They
+/// have a PID namespace of their own, since other tests run agents too.
 fn among_three_sessions(world: &World, line: &str) -> Option<String> {
     if !is_root() {
         return None;
@@ -109,7 +108,7 @@ fn status_says_once_how_many_it_ended_and_then_what_goes_on_the_newest_first() {
 }
 
 #[test]
-fn what_is_unknown_is_stale_only_after_an_hour_of_silence() {
+fn an_unknown_session_is_stale_only_after_an_hour_of_silence() {
     let world = World::new();
     let heard = |minutes: i64| -> Value {
         let now_ms = i64::try_from(super::world::now_ms()).unwrap();
@@ -140,17 +139,17 @@ fn what_is_unknown_is_stale_only_after_an_hour_of_silence() {
 }
 
 #[test]
-fn a_sweep_that_can_not_be_made_stops_nobody_from_looking() {
+fn a_failed_sweep_does_not_stop_the_command() {
     let world = World::new();
     let agent = world.pose_as_claude();
     world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
-    // A file is in the place of the records.
+    // A file is in the place of the records' directory.
     world.write(".local/state/whosup/sessions", "");
     let answer = world.run(["status"]);
     assert_eq!(answer.status, 0, "{}", answer.err);
     assert!(answer.out.contains(&world.s1[..8]), "{}", answer.out);
-    let told = event(&world, &world.s1, "Stop", json!({})).to_string();
+    let hook_event = event(&world, &world.s1, "Stop", json!({})).to_string();
     let mut hook = world.whosup();
-    let answer = super::world::said(hook.args(["hook", "claude-code"]).write_stdin(told));
+    let answer = super::world::said(hook.args(["hook", "claude-code"]).write_stdin(hook_event));
     assert_eq!((answer.status, answer.out.as_str()), (0, ""));
 }

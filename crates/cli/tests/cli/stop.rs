@@ -1,4 +1,4 @@
-//! Which process is ended for a session, and that no other one is.
+//! `stop` ends the right process, and no other.
 
 use serde_json::json;
 

@@ -5,17 +5,17 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of, write_record};
-use super::world::{WHOSUP, World, is_of_the_dead, whoever_has_the_pid};
+use super::world::{WHOSUP, World, ignoring_pid_reuse, is_of_the_dead};
 
 #[test]
 fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.report(&world.s1, "SessionStart", json!({"source": "startup"}));
     agent.prompt(&world.s1);
     let mut idle = ShellAgent::start(&world);
-    idle.tell(&world.s2, "SessionStart", json!({"source": "startup"}));
-    idle.tell(&world.s2, "Stop", json!({}));
+    idle.report(&world.s2, "SessionStart", json!({"source": "startup"}));
+    idle.report(&world.s2, "Stop", json!({}));
 
     let said = world.run(["sweep"]);
     assert_eq!(
@@ -31,24 +31,24 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
 
     let said = world.run(["sweep", "--dry-run"]);
     let pid = agent.pid();
-    let told = format!(
+    let expected = format!(
         "would end claude-code session {} (process-gone): process {pid}",
         world.s1
     );
-    let out = whoever_has_the_pid(&said.out);
+    let out = ignoring_pid_reuse(&said.out);
     let why = world.run(["why", &world.s1]).out;
-    assert!(out.contains(&told), "{}{}{why}", said.out, said.err);
+    assert!(out.contains(&expected), "{}{}{why}", said.out, said.err);
     assert_eq!(
         std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap(),
         before
     );
 
-    // The idle one as well as the working one.
+    // The idle session as well as the working session.
     let said = world.run(["sweep"]);
     for session in [&world.s1, &world.s2] {
-        let told = format!("ended claude-code session {session} (process-gone)");
+        let expected = format!("ended claude-code session {session} (process-gone)");
         assert!(
-            whoever_has_the_pid(&said.out).contains(&told),
+            ignoring_pid_reuse(&said.out).contains(&expected),
             "{}",
             said.out
         );
@@ -99,7 +99,7 @@ fn two_sweeps_at_once_end_a_session_once() {
 }
 
 #[test]
-fn a_session_that_was_resumed_in_a_process_no_hook_has_told_of_goes_on() {
+fn a_session_resumed_in_a_process_that_no_hook_reported_stays_live() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
@@ -107,8 +107,8 @@ fn a_session_that_was_resumed_in_a_process_no_hook_has_told_of_goes_on() {
     let later = world.pose_as_claude();
     world.write_claude_record(later.pid(), &later.start(), &world.s1);
     let said = world.run(["sweep"]);
-    let told = format!("left claude-code session {} as it is: it is live", world.s1);
-    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    let expected = format!("left claude-code session {} as it is: it is live", world.s1);
+    assert!(said.out.contains(&expected), "{}{}", said.out, said.err);
     assert_eq!(record_of(&world, &world.s1)["phase"], "working");
 }
 
@@ -178,7 +178,7 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
             owner(json!({"start_stamp_kind": "filetime"})),
             None,
         ),
-        ("nobody", Value::Null, None),
+        ("unowned", Value::Null, None),
     ];
     for (session, owner, _) in &cases {
         let fields = json!({
@@ -198,13 +198,17 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
             None => ("working", Value::Null),
         };
         let shown = format!("{session}: {record}\n{}{}", said.out, said.err);
-        let told = record["end_cause"].as_str();
-        // The PID that was free may be another process's by now.
-        let told = match (told, *cause) {
+        let reported = record["end_cause"].as_str();
+        // The free PID may be in use by now.
+        let reported = match (reported, *cause) {
             (Some("pid-reused"), Some("process-gone")) => Some("process-gone"),
-            (told, _) => told,
+            (reported, _) => reported,
         };
-        assert_eq!((&record["phase"], told), (&json!(phase), *cause), "{shown}");
+        assert_eq!(
+            (&record["phase"], reported),
+            (&json!(phase), *cause),
+            "{shown}"
+        );
         assert_eq!(record["ended_at"], ended_at, "{shown}");
         // What only the record knew is still known.
         assert_eq!(record["turns"], 7, "{shown}");
@@ -234,7 +238,7 @@ fn records_of_sessions_that_ended_long_ago_are_removed_and_nothing_else_is() {
     assert!(said.out.contains("removed 1 record"), "{}", said.out);
     assert!(said.err.contains("x.json"), "{}", said.err);
     assert!(!old.exists() && !old.with_extension("lock").exists());
-    // It has ended, if nobody knows when, and is out of the way.
+    // It has ended, at an unknown time, and its record was put away.
     let put_away = world
         .home()
         .join(".local/state/whosup/ended/claude-code/undated.json");
@@ -251,8 +255,8 @@ fn gone_pid() -> u32 {
     child.id()
 }
 
-/// Runs a line of shell as root in namespaces of its own; `None`, said aloud,
-/// where that can't be done.
+/// Runs a line of shell as root in namespaces of its own; `None`, with a message, if that is not
+/// possible.
 fn unshared(world: &World, options: &[&str], line: &str) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: needs root to unshare");
@@ -295,13 +299,13 @@ fn a_container_ends_nothing_of_the_host_dead_or_alive() {
     for session in [&world.s1, &world.s2] {
         assert_eq!(record_of(&world, session)["phase"], "working");
     }
-    // The old `/proc` in a new namespace shows nothing that means anything.
+    // The old `/proc` in a new namespace shows nothing useful.
     let Some(said) = unshared(&world, &["--pid", "--fork"], &line) else {
         return;
     };
     assert_eq!(said, "nothing to end\n");
     assert_eq!(record_of(&world, &world.s2)["phase"], "working");
-    // The host knows.
+    // The host knows the process.
     let said = world.run(["sweep"]).out;
     assert!(
         said.contains(&world.s2) && !said.contains(&world.s1),
@@ -318,14 +322,14 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
     crate::world::copy_program("/bin/sh", &program);
     let payload = world.root().join("payload");
-    let told = event(
+    let hook_event = event(
         &world,
         &world.s1,
         "UserPromptSubmit",
         json!({"prompt": "p"}),
     );
-    std::fs::write(&payload, told.to_string()).unwrap();
-    // The agent in the container sweeps as well, while it lives.
+    std::fs::write(&payload, hook_event.to_string()).unwrap();
+    // The agent in the container runs a sweep too, while it lives.
     let inner = format!(
         "'{WHOSUP}' hook claude-code < '{}'; '{WHOSUP}' sweep; cat '{}'",
         payload.display(),
@@ -339,14 +343,14 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
     assert!(said.starts_with("nothing to end\n"), "{said}");
     let record: Value = serde_json::from_str(said.lines().nth(1).unwrap()).unwrap();
     assert!(record["owner"]["pid"].as_u64().unwrap() < 10, "{record}");
-    // The container has gone with all its processes; its PIDs mean nothing here.
+    // The container is gone with all its processes; its PIDs have no meaning here.
     let said = world.run(["sweep"]);
     let record = record_of(&world, &world.s1);
     assert_eq!(record["phase"], "working", "{}", said.out);
 }
 
 #[test]
-fn somebody_who_may_see_no_process_of_others_ends_nothing() {
+fn a_user_who_sees_only_own_processes_ends_nothing() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
@@ -375,11 +379,11 @@ fn somebody_who_may_see_no_process_of_others_ends_nothing() {
 }
 
 #[test]
-fn status_ends_what_has_exited_and_tells_what_goes_on() {
+fn status_ends_what_has_exited_and_shows_what_goes_on() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
-    agent.tell(&world.s1, "PermissionRequest", json!({}));
+    agent.report(&world.s1, "PermissionRequest", json!({}));
     let mut dead = ShellAgent::start(&world);
     dead.prompt(&world.s2);
     dead.kill();
@@ -407,7 +411,7 @@ fn status_ends_what_has_exited_and_tells_what_goes_on() {
 
     let said = world.run(["status"]);
     assert!(!said.out.contains("ended 1"), "{}", said.out);
-    // Agents of other tests may run: only what is said of ours is known.
+    // Agents of other tests may run: only the lines about ours are known.
     let json = world.run(["status", "--json"]).sessions();
     assert!(
         json.iter()
@@ -427,9 +431,9 @@ fn status_ends_what_has_exited_and_tells_what_goes_on() {
     assert_eq!(line["class"], "waiting", "{line}");
 }
 
-/// Copilot CLI writes `session.shutdown`, whatever became of its hooks.
+/// Copilot CLI writes `session.shutdown` even if its hooks fail.
 #[test]
-fn what_an_agents_own_files_say_of_the_end_is_recorded_and_no_crash() {
+fn an_end_in_the_agents_own_files_is_recorded_instead_of_a_crash() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let host = world.run(["list", "--json"]).json()["host"].clone();
@@ -443,7 +447,7 @@ fn what_an_agents_own_files_say_of_the_end_is_recorded_and_no_crash() {
     for (session, last, at) in [
         (&world.s1, "session.shutdown", "2026-01-01T00:00:05.000Z"),
         (&world.s2, "assistant.turn_end", "2026-01-01T00:00:05.000Z"),
-        // A hook told of it after that.
+        // A hook reported it after that.
         (&third, "session.shutdown", "2025-12-31T23:59:00.000Z"),
     ] {
         let line = |kind: &str, data: Value, at: &str| json!({"type": kind, "data": data, "id": format!("{kind}-{at}"), "timestamp": at});
@@ -471,9 +475,9 @@ fn what_an_agents_own_files_say_of_the_end_is_recorded_and_no_crash() {
         (&world.s2, "process-gone"),
         (&third, "process-gone"),
     ] {
-        let told = format!("ended copilot session {session} ({cause})");
-        let out = whoever_has_the_pid(&said.out);
-        assert!(out.contains(&told), "{}{}", said.out, said.err);
+        let expected = format!("ended copilot session {session} ({cause})");
+        let out = ignoring_pid_reuse(&said.out);
+        assert!(out.contains(&expected), "{}{}", said.out, said.err);
     }
     let orphans = world.run(["orphans", "--all"]).out;
     assert!(!orphans.contains(&world.s1[..8]), "{orphans}");

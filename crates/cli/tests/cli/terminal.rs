@@ -7,10 +7,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::world::{WHOSUP, World, wait_for};
 
-/// Written when a command in a pane has ended.
+/// Printed when a command in a pane has ended.
 const ENDED: &str = "-- ended --";
 
-/// A tmux server of this test alone. It ends with it.
+/// A tmux server of this test. It ends with the value.
 pub(crate) struct Tmux {
     pub(crate) socket: PathBuf,
 }
@@ -28,7 +28,7 @@ impl Tmux {
         width: usize,
         command: &str,
     ) -> Option<Self> {
-        // A server that is about to end still has its socket.
+        // An ending server still has its socket.
         let tmux = Self {
             socket: world.root().join(format!("tmux-{name}.sock")),
         };
@@ -85,7 +85,7 @@ impl Drop for Tmux {
     }
 }
 
-/// A command for a pane: the program in this world, and a mark when it has ended.
+/// A command line for a pane: the program in this world, and a mark at its end.
 fn list_command(world: &World, options: &str) -> String {
     let (home, work_dir) = (world.home(), world.work_dir());
     format!(
@@ -121,7 +121,7 @@ fn the_table_is_as_wide_as_the_terminal_and_no_wider() {
         };
         let text = tmux.ended_text("main", &[]);
         let lines: Vec<&str> = text.lines().take_while(|line| *line != ENDED).collect();
-        // Headings and two sessions: a line that is too wide would be two.
+        // Headings and two sessions: a line that is too wide would take two lines.
         assert_eq!(lines.len(), 3, "{width}: {text}");
         assert!(lines[0].starts_with("AGENT"), "{text}");
         assert!(lines[1].contains("waiting"), "{text}");
@@ -149,11 +149,11 @@ fn the_pane_that_an_agent_lives_in_is_shown() {
         return;
     };
     let pane = "#{pane_id} #{pane_pid}";
-    let told = tmux
+    let printed = tmux
         .run(&["display-message", "-p", "-t", "main", pane])
         .stdout;
-    let told = String::from_utf8(told).unwrap();
-    let (id, pid) = told.trim().split_once(' ').unwrap();
+    let printed = String::from_utf8(printed).unwrap();
+    let (id, pid) = printed.trim().split_once(' ').unwrap();
     let start = wait_for("the agent to run", || {
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -175,8 +175,8 @@ fn the_pane_that_an_agent_lives_in_is_shown() {
     ]);
     let text = tmux.ended_text("main:9", &[]);
     let place = "#{session_name}:#{window_name}.#{pane_index}";
-    let told = tmux.run(&["display-message", "-p", "-t", id, place]);
-    let place = String::from_utf8(told.stdout).unwrap();
+    let printed = tmux.run(&["display-message", "-p", "-t", id, place]);
+    let place = String::from_utf8(printed.stdout).unwrap();
     assert!(text.contains(&format!("tmux {}", place.trim())), "{text}");
 }
 
@@ -189,8 +189,8 @@ pub(crate) fn agent_command(world: &World, program: &Path) -> String {
     )
 }
 
-/// A program in a terminal of its own is in the pane of who runs it, and Ctrl-Z gives that
-/// pane back to the shell until the program is continued.
+/// A program in a terminal of its own belongs to the pane of its parent, and Ctrl-Z gives that pane
+/// back to the shell until the program is continued.
 #[test]
 fn a_program_in_a_terminal_of_its_own_has_its_pane_and_stops_by_ctrl_z() {
     let world = World::new();

@@ -46,8 +46,8 @@ impl<'a> Top<'a> {
 
     fn ask(&self, format: &str) -> String {
         let arguments = ["display-message", "-p", "-t", "main", format];
-        let told = String::from_utf8(self.tmux.run(&arguments).stdout).unwrap();
-        told.trim().to_owned()
+        let printed = String::from_utf8(self.tmux.run(&arguments).stdout).unwrap();
+        printed.trim().to_owned()
     }
 
     fn screen(&self) -> String {
@@ -55,7 +55,7 @@ impl<'a> Top<'a> {
         String::from_utf8(screen).unwrap()
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen is as expected.
     #[track_caller]
     fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let last = std::cell::RefCell::new(String::new());

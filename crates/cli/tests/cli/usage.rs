@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::{WHOSUP, World, said};
 
-/// Everything, whenever it was.
+/// All of the past.
 const ALWAYS: [&str; 3] = ["--utc", "--since", "2000-01-01T00:00:00Z"];
 
 struct Replies<'a> {
@@ -157,12 +157,12 @@ fn what_is_shown_of_one_session_is_its_own() {
     let session = &shown["sessions"][0];
     assert_eq!(counts(&session["usage"]), [30, 300, 20, 12]);
     assert_eq!(session["context"]["tokens"], json!(220));
-    let told = world.run(["show", &world.s1]).out;
+    let shown = world.run(["show", &world.s1]).out;
     assert!(
-        told.contains("362 (30 input, 300 cached, 20 cache writes, 12 output)"),
-        "{told}"
+        shown.contains("362 (30 input, 300 cached, 20 cache writes, 12 output)"),
+        "{shown}"
     );
-    // In a list only where that is asked for.
+    // In a list only on request.
     let listed = |more: &[&str]| {
         let arguments = ["list", "--all", "--json"].iter().chain(more);
         let sessions = world.run(arguments).sessions();
@@ -186,7 +186,7 @@ fn a_person_sees_a_table_and_a_program_values() {
     let said = world.run(arguments.clone());
     assert_eq!(said.status, 0);
     insta::assert_snapshot!("usage_table", said.out);
-    // Other programs of this machine may have something to warn of.
+    // Other programs of this machine may cause warnings.
     let hint = "no price is known for nobody-knows; you can add prices";
     assert!(said.err.contains(hint), "{}", said.err);
     let csv = world

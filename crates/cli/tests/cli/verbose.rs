@@ -1,4 +1,4 @@
-//! `--verbose`: what was looked at, on standard error.
+//! `--verbose`: the steps of a scan, on standard error.
 
 use super::world::World;
 

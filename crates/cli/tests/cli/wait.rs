@@ -1,4 +1,4 @@
-//! `wait`: what it waits for, and how it ends.
+//! `wait`: its targets, and its exit statuses.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn end_of(child: Child) -> (i32, String) {
     (output.status.code().unwrap(), out)
 }
 
-/// Whether a command still waits, once it has had the time to look.
+/// Whether a command still waits after enough time for a look.
 fn still_waits(child: &mut Child) -> bool {
     std::thread::sleep(Duration::from_millis(1_500));
     child.try_wait().unwrap().is_none()
@@ -39,16 +39,16 @@ fn still_waits(child: &mut Child) -> bool {
 fn a_phase_that_is_reached_already_counts_unless_a_change_is_asked_for() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "Stop", json!({}));
     let (status, out) = end_of(start(&world, &[&world.s1, "--until", "idle"]));
     assert_eq!(status, 0, "{out}");
     assert!(out.contains(&world.s1) && out.contains("idle"), "{out}");
     let mut next = start(&world, &[&world.s1, "--until", "idle", "--next"]);
     assert!(still_waits(&mut next));
-    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+    agent.report(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
     assert!(still_waits(&mut next));
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     assert_eq!(end_of(next).0, 0);
 }
 
@@ -90,16 +90,16 @@ fn a_session_that_is_not_there_is_4_and_what_does_not_come_in_time_is_124() {
 }
 
 #[test]
-fn any_is_the_first_that_comes_and_all_are_those_that_are_there() {
+fn any_takes_the_first_session_and_all_takes_the_existing_sessions() {
     let world = World::new();
     let mut any = start(&world, &["--any", "--until", "waiting", "--cwd", "."]);
     assert!(still_waits(&mut any));
     let mut first = ShellAgent::start(&world);
-    first.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    first.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
     let mut second = ShellAgent::start(&world);
-    second.tell(&world.s2, "SessionStart", json!({ "source": "startup" }));
+    second.report(&world.s2, "SessionStart", json!({ "source": "startup" }));
     let mut all = start(&world, &["--all", "--until", "waiting", "--cwd", "."]);
-    second.tell(
+    second.report(
         &world.s2,
         "PermissionRequest",
         json!({ "tool_name": "Bash" }),
@@ -108,7 +108,7 @@ fn any_is_the_first_that_comes_and_all_are_those_that_are_there() {
     assert_eq!(status, 0);
     assert!(out.contains(&world.s2), "{out}");
     assert!(still_waits(&mut all));
-    first.tell(
+    first.report(
         &world.s1,
         "PermissionRequest",
         json!({ "tool_name": "Bash" }),
@@ -122,7 +122,7 @@ fn an_unknown_that_nothing_can_change_is_3() {
     let world = World::new();
     let posing = world.pose_as_claude();
     let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
-    // Anybody may have written it, and no process leads to it.
+    // The record names process 1, so the state of its session stays unknown.
     let text = std::fs::read_to_string(&record).unwrap();
     let pid = posing.pid();
     drop(posing);

@@ -11,7 +11,7 @@ use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
 use super::world::{WHOSUP, World, said, wait_for};
 
-/// What is seen by an event comes far sooner than the look that is taken every minute.
+/// An event is noticed far sooner than by the look that is taken every minute.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(20);
 
 #[test]
@@ -54,7 +54,7 @@ fn a_session_that_begins_is_added_and_one_that_leaves_nothing_is_removed() {
     assert!(seen - began < EVENT_TIME_MAX, "{:?}", seen - began);
     let added = |(_, line): &(Instant, Value)| line["kind"] == "added";
     assert!(watching.read.iter().any(added), "{:#?}", watching.read);
-    // A clean exit takes its record away.
+    // A clean exit removes the record.
     std::fs::remove_file(record).unwrap();
     posing.kill();
     posing.reap();
@@ -90,7 +90,7 @@ fn a_file_that_is_renamed_over_another_is_seen_each_time() {
 }
 
 #[test]
-fn what_a_hook_reports_is_seen_also_where_nothing_was_recorded_before() {
+fn the_first_hook_ever_is_noticed() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let mut watching = Watching::start(&world);
@@ -104,10 +104,10 @@ fn what_a_hook_reports_is_seen_also_where_nothing_was_recorded_before() {
         ),
         ("Stop", json!({}), "idle"),
     ] {
-        let told = Instant::now();
-        agent.tell(&world.s1, event, more);
+        let reported_at = Instant::now();
+        agent.report(&world.s1, event, more);
         let seen = watching.until(phase, |state| is(state, &world.s1, "phase", phase));
-        assert!(seen.saturating_duration_since(told) < EVENT_TIME_MAX);
+        assert!(seen.saturating_duration_since(reported_at) < EVENT_TIME_MAX);
     }
 }
 
@@ -126,7 +126,7 @@ fn nothing_is_printed_while_nothing_happens() {
 }
 
 #[test]
-fn it_ends_when_nobody_reads_it_and_refuses_what_would_read_every_session() {
+fn it_ends_with_its_reader_and_refuses_what_would_read_every_session() {
     let world = World::new();
     let mut child = Command::new(WHOSUP)
         .arg("watch")
@@ -150,14 +150,14 @@ fn it_ends_when_nobody_reads_it_and_refuses_what_would_read_every_session() {
 }
 
 #[test]
-fn without_watches_it_looks_all_the_time_and_says_so() {
+fn without_watches_it_polls_and_reports_that() {
     if !is_root() {
         return;
     }
     let world = World::new();
     let posing = world.pose_as_claude();
     let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
-    // The limit of a user namespace; that of the machine stays.
+    // Only the limit of a user namespace; the machine's limit stays.
     let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["-U", "-r", "sh", "-c", script, WHOSUP]);
@@ -189,11 +189,11 @@ fn without_watches_it_looks_all_the_time_and_says_so() {
 }
 
 #[test]
-fn what_hooks_reported_before_comes_first_if_it_is_asked_for() {
+fn earlier_reports_come_first_with_since() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
-    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
     let mut child = Command::new(WHOSUP)
         .args(["watch", "--since", "1h"])
         .env_clear()

@@ -1,4 +1,4 @@
-//! `whosup watch` in a process of its own, whose lines are read as they come.
+//! `whosup watch` in a process of its own, whose lines are read as they arrive.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,16 +10,16 @@ use whosup_live::replay;
 
 use super::world::{WHOSUP, World};
 
-/// How long a line may take to come.
+/// How long a line may take to arrive.
 const LINE_TIME_MAX: Duration = Duration::from_secs(45);
 
-/// `whosup watch --ndjson`, and what its lines come to.
+/// `whosup watch --ndjson`, and the state by its lines.
 pub(crate) struct Watching {
     pub(crate) child: Child,
     lines: Receiver<(Instant, Value)>,
     /// The first line with all changes so far.
     pub(crate) state: Value,
-    /// The lines, and when they came.
+    /// The lines, and when they arrived.
     pub(crate) read: Vec<(Instant, Value)>,
 }
 
@@ -65,7 +65,7 @@ impl Watching {
         watching
     }
 
-    /// Takes the next line, if one comes in time.
+    /// Takes the next line, if there is one in time.
     pub(crate) fn take(&mut self, timeout: Duration) -> bool {
         match self.lines.recv_timeout(timeout) {
             Ok((came, line)) => {
@@ -78,7 +78,7 @@ impl Watching {
         }
     }
 
-    /// Reads until what is known is as wanted; returns when the last line came.
+    /// Reads until the state is as expected; returns when the last line arrived.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Instant {
         let end = Instant::now() + LINE_TIME_MAX;

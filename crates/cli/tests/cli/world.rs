@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// How long one command may take on a loaded machine.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How long a condition is waited for.
+/// How long to wait for a condition.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// How long to sleep between two looks at a condition.
@@ -26,26 +26,26 @@ static WORLDS: AtomicU32 = AtomicU32::new(0);
 /// The program under test.
 pub(crate) const WHOSUP: &str = env!("CARGO_BIN_EXE_whosup");
 
-/// A temporary home and a directory to work in. Both go when it is dropped.
+/// A temporary home and a directory to work in. Both are removed on drop.
 ///
-/// Other agents may run on this machine, and those of other tests do: ask for
-/// sessions of [`World::work_dir`] alone, and by ids that no other world has.
+/// Other agents may run on this machine, also those of other tests: ask only for sessions of
+/// [`World::work_dir`], and by IDs that no other world has.
 pub(crate) struct World {
     /// The id of a session.
     pub(crate) s1: String,
-    /// The id of another one.
+    /// The ID of another session.
     pub(crate) s2: String,
     root: PathBuf,
     _directory: TempDir,
 }
 
-/// A process that poses as an agent. It ends with the test, however that ends:
-/// it reads from a pipe that the test holds.
+/// A process that poses as an agent. It ends with the test, however the test ends: it reads from a
+/// pipe that the test holds.
 pub(crate) struct Posing {
     child: Child,
 }
 
-/// What a command said.
+/// The output of a command.
 pub(crate) struct Said {
     pub(crate) status: i32,
     pub(crate) out: String,
@@ -99,7 +99,7 @@ impl World {
         program
     }
 
-    /// Outside of home: for programs and sockets.
+    /// The directory around home, for programs and sockets.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -120,7 +120,7 @@ impl World {
         path
     }
 
-    /// The program, in this home and in no terminal.
+    /// The program, in this home and without a terminal.
     pub(crate) fn whosup(&self) -> Command {
         let mut command = Command::new(WHOSUP);
         command
@@ -138,8 +138,8 @@ impl World {
         said(self.whosup().args(arguments))
     }
 
-    /// Starts a process that looks like `program`, which is a path below an
-    /// installation folder, and reads its standard input until the test ends.
+    /// Starts a process that looks like `program`, a path below an installation directory, and reads
+    /// standard input until the test ends.
     pub(crate) fn pose(&self, program: &str, change: impl FnOnce(&mut StdCommand)) -> Posing {
         let path = self.root.join("opt").join(program);
         if !path.exists() {
@@ -156,8 +156,8 @@ impl World {
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
         change(&mut command);
-        // A program that was just written may still be open for writing in a
-        // child that another test is about to start: ETXTBSY.
+        // A program that was just written may still be open for writing in a child that another test is
+        // about to start: ETXTBSY.
         let child = wait_for("the program to start", || match command.spawn() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
             result => Some(result.unwrap()),
@@ -215,14 +215,14 @@ impl Posing {
         self.child.id()
     }
 
-    /// When it began, as the kernel counts.
+    /// Its start stamp.
     pub(crate) fn start(&self) -> String {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let after_name = stat.rsplit_once(')').unwrap().1;
         after_name.split_whitespace().nth(19).unwrap().to_owned()
     }
 
-    /// Ends it without reaping it, and waits until it is a zombie.
+    /// Kills it without reaping it, and waits until it is a zombie.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         let path = format!("/proc/{}/stat", self.pid());
@@ -244,7 +244,7 @@ impl Posing {
 
 impl Drop for Posing {
     fn drop(&mut self) {
-        // By its handle, so never another process; it may have ended already.
+        // By its handle, so never another process; it may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -261,7 +261,7 @@ pub(crate) fn said(command: &mut Command) -> Said {
     }
 }
 
-/// Waits until `look` has something to give.
+/// Waits until `look` returns something.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + WAIT_MAX;
@@ -274,14 +274,14 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Tells whether this is what is said of a process that was killed and reaped: on a busy
-/// machine another one may have its PID by then, and that is as right.
+/// Whether this is the reason for a process that was killed and reaped: on a busy machine
+/// another process may have its PID by then, and that answer is right too.
 pub(crate) fn is_of_the_dead(reason: &str) -> bool {
     ["process-gone", "no-such-process", "pid-reused"].contains(&reason)
 }
 
-/// A text in which it does not matter who has the PID of a process that is gone.
-pub(crate) fn whoever_has_the_pid(text: &str) -> String {
+/// A text in which it makes no difference whether the PID of a dead process is in use again.
+pub(crate) fn ignoring_pid_reuse(text: &str) -> String {
     text.replace("pid-reused", "process-gone")
 }
 
@@ -291,9 +291,8 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap()
 }
 
-/// Copies a program by a process of its own: one that this process wrote may
-/// still be open for writing in a child that another test is about to start,
-/// and can't be executed then (`ETXTBSY`).
+/// Copies a program with another process: a file that this process wrote may still be open for
+/// writing in a child that another test is about to start, and can't be executed then (`ETXTBSY`).
 pub(crate) fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let status = StdCommand::new("cp")
         .arg(from.as_ref())

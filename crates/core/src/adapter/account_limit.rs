@@ -1,6 +1,6 @@
 //! Limits of the account that sessions use.
 
-/// The limits of one kind, as an agent recorded them last in a session.
+/// The limits of one kind, in the last record of them in a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitRecord {
     /// What is limited, in the agent's word.
@@ -14,17 +14,17 @@ pub struct LimitRecord {
 /// A limit of an account.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AccountLimit {
-    /// Over how many minutes use counts.
+    /// The length of the window, in minutes.
     pub window_minutes: Option<u64>,
-    /// How much of it is used, in percent.
+    /// The used share, in percent.
     pub used_percent: f64,
-    /// When use begins anew, in milliseconds since 1970.
+    /// When the window starts anew, in milliseconds since 1970.
     pub resets_at_ms: Option<i64>,
 }
 
 impl LimitRecord {
-    /// The limits that still hold at an instant: use has not begun anew since, and the
-    /// record does not lie ahead.
+    /// The limits that still hold at an instant: the window has not started anew since, and the
+    /// record is not from the future.
     pub fn current(&self, now_ms: i64) -> impl Iterator<Item = &AccountLimit> {
         let is_dated = self.recorded_at_ms <= now_ms;
         self.limits.iter().filter(move |limit| {
@@ -58,7 +58,7 @@ mod tests {
         };
         assert!(holds(Some(300), Some(2_000_000), 1_999_999));
         assert!(!holds(Some(300), Some(2_000_000), 2_000_000));
-        // Without that date it holds for no longer than its window.
+        // Without that date it holds for one window at most.
         assert!(holds(Some(1), None, 1_059_999));
         assert!(!holds(Some(1), None, 1_060_000));
         assert!(!holds(None, None, 1_000_001));

@@ -29,26 +29,26 @@ pub enum Role {
 pub struct AgentProcess {
     /// The agent.
     pub agent: AgentId,
-    /// What recognized it.
+    /// The adapter that recognized it.
     pub adapter: &'static dyn Adapter,
     /// The process.
     pub process: Process,
-    /// Everything else that was read of it.
+    /// The rest of what was read of it.
     pub details: Arc<Details>,
-    /// What it is to the agent.
+    /// Its role for the agent.
     pub role: Role,
     /// The homes that its environment names; empty if that can't be read.
     pub homes: Vec<PathBuf>,
-    /// The directory that it was started in, by its environment.
+    /// The directory in which it was started, by its environment.
     pub launched_in: LaunchedIn,
 }
 
 /// The directory that a process was started in, by its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchedIn {
-    /// Nothing: some agents wipe their environment.
+    /// Unknown: some agents wipe their environment.
     NotKnown,
-    /// A directory that is still there.
+    /// A directory that still exists.
     There,
     /// A missing directory: it was renamed or deleted while the process worked there.
     Gone(PathBuf),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use whosup_process::{BootId, Pid, PidNamespace, PidScope, Process, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
-/// How far a date in a claim may lie beyond now before it counts as none, and
-/// how much younger than its claim a process may look, in milliseconds.
+/// How far in the future a date in a claim may lie before it is ignored, and how much
+/// younger than its claim a process may look, in milliseconds.
 pub const CLOCK_SLACK_MS: i64 = 2_000;
 
 /// Names a session: the agent, the agent's own id, and the agent's home on disk.
@@ -42,13 +42,13 @@ pub struct Claim {
     /// The process that ended the session, of a claim that it is released. The process has
     /// no known session since, until it takes one up.
     pub ended_by: Option<Pid>,
-    /// No file records it: the source concludes it from what it reads.
+    /// No file records it: the source infers it.
     pub is_inferred: bool,
     /// The program that the claim names.
     pub executable: Option<PathBuf>,
     /// The directory that the claim names.
     pub work_dir: Option<PathBuf>,
-    /// Whether the session can live on elsewhere when this claim is stale.
+    /// Whether the session can be live elsewhere when this claim is stale.
     pub exclusivity: Exclusivity,
     /// Whether the process serves this session alone.
     pub serving: Serving,
@@ -61,8 +61,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A claim of which nothing else is known: without scope, stamp or date, of a process
-    /// that serves one session, which may live on elsewhere.
+    /// A claim without scope, stamp or date, of a process that serves one session, which may be
+    /// live elsewhere.
     #[must_use]
     pub fn new(key: SessionKey, subject: Subject, evidence: Evidence) -> Self {
         Self {
@@ -191,7 +191,7 @@ pub struct ClaimedScope {
     pub pid_namespace: Option<PidNamespace>,
 }
 
-/// Whether a session can live on elsewhere when a claim to it is stale.
+/// Whether a session can be live elsewhere when a claim to it is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusivity {
     /// It can't: every process that serves the session makes this claim.

@@ -30,7 +30,7 @@ pub struct Description {
     pub waiting_for: Option<WaitingFor>,
     /// The date inside the last record that shows this phase.
     pub phase_at_ms: Option<i64>,
-    /// The date inside the record that began it, where that is another one.
+    /// The date inside the record that began it, if that is another record.
     pub phase_since_ms: Option<i64>,
     /// It runs without a person at a terminal.
     pub is_headless: Option<bool>,

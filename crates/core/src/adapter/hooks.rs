@@ -1,4 +1,4 @@
-//! How an agent's hooks talk, and where they are set.
+//! The format of an agent's hooks, and their settings.
 
 use std::path::{Path, PathBuf};
 
@@ -9,32 +9,32 @@ use crate::adapter::hook_event::{
 };
 use crate::machine::Environment;
 
-/// How an agent's hooks talk, and where they are set.
+/// The format of an agent's hooks, and their settings.
 #[derive(Debug)]
 pub struct Hooks {
-    /// What the agent's name of an event means, with the payload for the rest.
+    /// The meaning of the agent's name of an event, with the payload for the rest.
     ///
-    /// A name that isn't known only shows that the agent is there.
+    /// An unknown name only shows that the agent is running.
     pub meaning: fn(&str, &HookPayload<'_>) -> Result<EventKind, HookError>,
-    /// How it names the parts of a payload.
+    /// The names of the parts of a payload.
     pub keys: PayloadKeys,
     /// The session whose transcript has this path, by its name.
     pub session_of_transcript: fn(&Path) -> Option<SessionId>,
     /// The files that the hooks may be set in. The first existing file counts; the last
     /// file is created if none exists.
     pub settings: &'static [SettingsFile],
-    /// The events that are asked for, by the agent's names.
+    /// The events to install hooks for, by the agent's names.
     pub events: &'static [&'static str],
-    /// Where the agent keeps which hooks a person trusts, if it runs no others.
+    /// The list of hooks that a person trusts, if the agent runs no others.
     pub trust: Option<HookTrust>,
 }
 
-/// Where an agent keeps which hooks a person trusts.
+/// The list of hooks that a person trusts.
 #[derive(Debug, Clone, Copy)]
 pub struct HookTrust {
     /// The file, below the agent's home.
     pub file: &'static str,
-    /// How many hooks of some settings are trusted, by that file's text.
+    /// How many hooks of some settings are trusted, by the text of that file.
     pub count: fn(&str, &Path) -> usize,
 }
 
@@ -47,7 +47,7 @@ pub struct SettingsFile {
     pub form: SettingsForm,
 }
 
-/// Where a file of settings is.
+/// The place of a settings file.
 #[derive(Debug, Clone, Copy)]
 pub enum SettingsPlace {
     /// Below the agent's home.
@@ -57,7 +57,7 @@ pub enum SettingsPlace {
 }
 
 impl SettingsFile {
-    /// Where it is for one home of the agent.
+    /// The path for one home of the agent.
     #[must_use]
     pub fn path(&self, home: &Path, environment: &Environment) -> Option<PathBuf> {
         match self.place {
@@ -72,13 +72,13 @@ impl SettingsFile {
 pub enum SettingsForm {
     /// `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": …}]}]}}`
     JsonGroups,
-    /// The same without `hooks` around it.
+    /// The same without the outer `hooks`.
     JsonGroupsAtRoot,
     /// `[[hooks]]` with `event` and `command`
     TomlTables,
     /// `[[hooks]]` with `name`, `type` and `command`
     NamedTomlTables,
-    /// A file that has nothing else in it: its text, for a command.
+    /// A file of only this hook: the text for a command.
     OwnFile(fn(&HookCommand) -> String),
 }
 
@@ -92,15 +92,14 @@ pub struct HookCommand {
 }
 
 impl HookCommand {
-    /// The command as a line of a shell.
+    /// The command as a line of shell.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{} hook {}", self.quoted_program(), self.agent)
     }
 
-    /// The program of a line of a shell that is this command with whatever
-    /// program: it was set by a `whosup` that is or was elsewhere. `None` if the
-    /// line is something else.
+    /// The program of a line of shell that runs this command, with any program: it was installed
+    /// by a `whosup` at another path. `None` if the line is something else.
     #[must_use]
     pub fn program_in(&self, line: &str) -> Option<String> {
         let ending = format!(" hook {}", self.agent);
@@ -125,11 +124,11 @@ impl HookCommand {
 }
 
 impl Hooks {
-    /// Parses the payload of one event, which the command line may name.
+    /// Parses the payload of an event. The command line may name the event.
     ///
     /// # Errors
     ///
-    /// [`HookError`] if it is none.
+    /// [`HookError`] if the payload is invalid.
     pub fn parse(
         &'static self,
         payload: &[u8],
@@ -158,8 +157,8 @@ pub(crate) fn session_by_file_stem(path: &Path) -> Option<SessionId> {
     SessionId::parse(path.file_stem()?.to_str()?).ok()
 }
 
-/// For agents whose payloads name no transcript, or whose transcripts are not
-/// named by the session.
+/// For agents whose payloads name no transcript, or whose transcripts are not named after
+/// the session.
 pub(crate) fn no_session_by_path(_path: &Path) -> Option<SessionId> {
     None
 }

@@ -1,18 +1,18 @@
 //! How long a session was live.
 
-/// How long processes had a session, as far as hooks reported: from when each took it up
-/// until it let go, or was last heard of. Times in which several had it count once.
+/// How long processes had a session, as far as hooks reported: each from when it took the
+/// session up until it released it or last reported. Overlaps count once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveTime {
-    /// So long, in milliseconds.
+    /// The time, in milliseconds.
     pub ms: u64,
-    /// When the last process was last heard of that had not let go: what has passed since
-    /// then counts too if the session is live.
+    /// The last report of a process that has not released it: for a live session, the time
+    /// since counts too.
     pub heard_at_ms: Option<i64>,
 }
 
 impl LiveTime {
-    /// That of processes that had it from then to then, and the last of which may still.
+    /// The time of processes with these starts and ends, the last of which may go on.
     #[must_use]
     pub fn of(mut spans: Vec<(i64, i64)>, heard_at_ms: Option<i64>) -> Option<Self> {
         spans.sort_unstable();
@@ -27,7 +27,7 @@ impl LiveTime {
         Some(Self { ms, heard_at_ms })
     }
 
-    /// How long it is by now.
+    /// The time until now.
     #[must_use]
     pub fn until(self, now_ms: i64, is_live: bool) -> u64 {
         let since = self.heard_at_ms.filter(|_| is_live);

@@ -21,10 +21,10 @@ pub struct Home {
     pub owner_uid: Option<u32>,
 }
 
-/// How far a scan looks.
+/// The depth of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Depth {
-    /// What processes, PID-keyed registries, locks and records lead to.
+    /// The sessions that processes, PID-keyed registries, locks and records lead to.
     Live,
     /// Every session on disk.
     All,
@@ -34,14 +34,14 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Returns whether sessions are looked for that no process leads to. Where file names
-    /// don't identify them, all of them are read.
+    /// Whether sessions are searched that no process leads to. If file names don't identify
+    /// sessions, all files are read.
     #[must_use]
     pub const fn is_walk(&self) -> bool {
         !matches!(self, Self::Live)
     }
 
-    /// Returns whether a session is looked for that no process leads to.
+    /// Whether a session is searched that no process leads to.
     #[must_use]
     pub fn reaches(&self, session: &SessionId) -> bool {
         match self {
@@ -52,16 +52,16 @@ impl Depth {
     }
 }
 
-/// What an adapter is given to look with.
+/// The input of an adapter.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
-    /// The world.
+    /// The machine.
     pub machine: &'a Machine,
     /// How far to look.
     pub depth: &'a Depth,
     /// This agent's processes, of every home.
     pub processes: &'a [AgentProcess],
-    /// Matches with processes what logs do not name for certain.
+    /// Matches processes with logs that don't identify them.
     pub matcher: &'static dyn Matcher,
 }
 
@@ -76,14 +76,12 @@ impl<'a> Look<'a> {
 
 /// What was found in one home of an agent.
 ///
-/// There may be very many of both, and they are sorted, grouped and passed on: what
-/// moves is a pointer.
+/// Boxed, because there may be very many, and they are sorted, grouped and moved.
 #[derive(Debug, Clone, Default)]
 pub struct AgentScan {
-    /// Which process is claimed to serve which session.
+    /// The claims.
     pub claims: Vec<Box<Claim>>,
-    /// What is known of sessions, claimed or not. A claimed session without a
-    /// sketch is fine.
+    /// What is known of sessions, claimed or not. A claimed session needs no sketch.
     pub sketches: Vec<Box<Sketch>>,
 }
 

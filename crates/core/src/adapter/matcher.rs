@@ -1,4 +1,4 @@
-//! Matching of processes with logs that do not name them for certain.
+//! Matching of processes with logs that don't identify them.
 //!
 //! An adapter reads such a log and has the solver match it with processes, through the
 //! [`Matcher`] of its [`Look`](super::Look). No adapter matches anything itself.
@@ -22,8 +22,8 @@ pub trait Matcher: std::fmt::Debug + Sync {
         machine: &Machine,
     ) -> PlacedRuns;
 
-    /// For each session that one of `terminals` made, finds the terminals that may show it
-    /// now: that one, and each that has opened another session since which it did not make.
+    /// For each session that one of `terminals` made, finds the terminals that may show it now:
+    /// that terminal, and each that has since opened a session that it did not make.
     ///
     /// `births` are those of all sessions of a home, in milliseconds since 1970. Nothing is
     /// found while one of the terminals has logged nothing: it may have opened any session.
@@ -36,16 +36,16 @@ pub trait Matcher: std::fmt::Debug + Sync {
     ) -> BTreeMap<SessionId, BTreeSet<Pid>>;
 }
 
-/// One run of a program: what one process wrote to the log of its agent, without its PID.
+/// One run of a program: the log lines of one process, without its PID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedRun {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
-    /// When its first line was written, of those that were read, in milliseconds since 1970.
+    /// The date of the first line that was read, in milliseconds since 1970.
     pub first_at_ms: i64,
     /// What that line shows.
     pub start: RunStart,
-    /// The directory that it opened first, of those that were read.
+    /// The first directory that it opened, as far as the log was read.
     pub directory: Option<PathBuf>,
 }
 
@@ -58,23 +58,23 @@ pub enum RunStart {
     Host,
     /// The run is a host's, or works in one directory.
     Either,
-    /// The line is not the first one of the run. That may lie before all that was read.
+    /// The line is not the first of the run: that may lie before all that was read.
     Unread,
-    /// The line is not the first one of the run. That may lie in a part that is missing.
+    /// The line is not the first of the run: that may lie in a missing part.
     Missing,
 }
 
-/// What is known of the processes that wrote the runs of a log.
+/// The processes that wrote the runs of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlacedRuns {
-    /// The run of each process of which it is known.
+    /// The run of each process whose run is known.
     pub run_of: BTreeMap<Pid, String>,
-    /// For each other run the processes of role `Session` that may be it. It may also be
-    /// that of a process which is gone.
+    /// For each other run, the processes of role `Session` that may have written it. A process
+    /// that is gone may have written it, too.
     pub open: BTreeMap<String, BTreeSet<Pid>>,
 }
 
-/// A process has logged that it opened a session, and not which one.
+/// A process has logged that it opened a session, but not which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The process, where the log was written.
@@ -85,11 +85,11 @@ pub struct Opening {
     pub at_ms: i64,
 }
 
-/// A living terminal that may show a session which a host serves.
+/// A living terminal that may show a session of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
     /// The process.
     pub pid: Pid,
-    /// When that began, in milliseconds since 1970.
+    /// When the process began, in milliseconds since 1970.
     pub began_at_ms: i64,
 }

@@ -1,9 +1,9 @@
-//! The words in which sources speak.
+//! The vocabulary of all sources.
 //!
-//! [`Adapter`] is what each agent's folder implements. What it and the other sources
-//! give: a [`Sketch`] of each session, with [claims](claim) ("process P serves session
-//! S"), [clues](Clue) about pairs of both, and dated facts of its [phase]. What hooks
-//! report is a [hook event](hook_event).
+//! The folder of each agent implements [`Adapter`]. Adapters and the other sources return a
+//! [`Sketch`] of each session, with [claims](claim) ("process P serves session S"),
+//! [clues](Clue) about pairs of both, and dated facts of the [phase]. Hooks report
+//! [hook events](hook_event).
 
 mod account_limit;
 mod agent_process;
@@ -50,36 +50,35 @@ use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::usage::Counting;
 
-/// Knows one agent: how its processes look, where its files are, what they claim.
+/// Knows one agent: how to recognize its processes, where its files are, and what they
+/// claim.
 ///
 /// Adapters make claims; they never judge. They read, and write nothing.
 pub trait Adapter: Send + Sync {
-    /// What is fixed about the agent.
+    /// The constants of the agent.
     fn profile(&self) -> &'static Profile;
 
-    /// How its hooks talk and where they are set; `None` for an agent that has none.
+    /// The format and settings of its hooks; `None` for an agent without hooks.
     fn hooks(&self) -> Option<&'static Hooks> {
         None
     }
 
-    /// The session that the agent itself publishes for one of its processes, by PID;
-    /// `None` where it does not, or where that can't be read.
+    /// The session that the agent itself publishes for one of its processes, by PID; `None` if
+    /// there is none, or it can't be read.
     fn published_session(&self, _home: &Path, _pid: Pid, _stamp: &StartStamp) -> Option<SessionId> {
         None
     }
 
-    /// The session that this process made of another one, if its hooks report the
-    /// other one when it starts; `None` if they don't, or if it forked nothing.
+    /// The session that this process forked, if the hooks report the original session at its
+    /// start; `None` if they don't, or if it forked nothing.
     fn session_forked_by(&self, _home: &Path, _program: &Program<'_>) -> Option<Forked> {
         None
     }
 
-    /// The homes (configuration roots) that a program of this agent uses when
-    /// started with `environment`: ours, or one of its processes'. Empty
-    /// variables count as unset.
+    /// The homes (configuration roots) of a program of this agent that is started with
+    /// `environment`, which is ours or a process's. Empty variables count as unset.
     ///
-    /// Of most agents it is where the first of their variables says, else in the
-    /// default place.
+    /// For most agents: the first of their variables that is set, else the default place.
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let profile = self.profile();
         let mut names = profile.home_variables.iter();
@@ -88,47 +87,44 @@ pub trait Adapter: Send + Sync {
         moved.or_else(default).into_iter().collect()
     }
 
-    /// The homes that a process with these arguments uses, where they name one:
-    /// they win over its environment.
+    /// The homes that the arguments of a process name; they win over the environment.
     fn homes_named_by(&self, program: &Program<'_>, environment: &Environment) -> Vec<PathBuf> {
         let _ = program;
         self.homes(environment)
     }
 
-    /// The home that a process of this agent uses which has the file `path` open,
-    /// where every one keeps such a file open. For processes that have blanked
-    /// their environment.
+    /// The home of a process of this agent that has the file `path` open, if all its processes
+    /// keep such a file open. For processes that have blanked their environment.
     fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
         let _ = path;
         None
     }
 
-    /// How the agent's programs look, and what their arguments mean.
+    /// How to recognize the agent's programs, and what their arguments mean.
     fn programs(&self) -> &'static CommandLine;
 
-    /// The session that a process's arguments name: an id, or the beginning of
-    /// one. Loses to anything newer: the arguments stay when the process moves on.
+    /// The session that the arguments of a process name: an ID or a prefix. Anything newer wins:
+    /// the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         self.programs().session(program)
     }
 
-    /// The directory that a process's arguments say it works in, where that may
-    /// be another than its own.
+    /// The working directory that the arguments of a process name, where the process may not
+    /// have changed to it.
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         self.programs().directory(program)
     }
 
-    /// What the title that a process has given to its terminal says of the phase
-    /// of the session that it shows; `None` if it says nothing. Its word is the
-    /// same as long as the phase is, whatever moves in the title. A fact without a
-    /// phase means that the sign of a turn is missing.
+    /// The phase that the title of a terminal shows for its session; `None` if it shows none.
+    /// The word of the fact stays the same as long as the phase does, whatever moves in the
+    /// title. A fact without a phase means that the sign of a turn is missing.
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let _ = title;
         None
     }
 
-    /// What is left of a terminal's title without what says the phase: the name of
-    /// the session, and what follows it.
+    /// A terminal's title without the signs of the phase: the name of the session, and what
+    /// follows it.
     fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
         title
     }
@@ -140,24 +136,24 @@ pub trait Adapter: Send + Sync {
     /// it walks every session on disk.
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan>;
 
-    /// Reads what a session's own files tell about it (title, model, …).
-    /// Called only for sessions that somebody wants to see.
+    /// Reads a session's title, model and so on from the session's own files.
+    /// Called only for sessions that are to be shown.
     fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
 
-    /// How the transcripts of its sessions are counted; `None` if they count nothing.
+    /// How usage is counted in its transcripts; `None` if they record none.
     fn counting(&self) -> Option<&'static Counting> {
         None
     }
 
-    /// The transcripts that count what a session used.
+    /// The transcripts that record the usage of a session.
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
         sketch.transcript.iter().cloned().collect()
     }
 
-    /// Reads the records that count what sessions used, where a database or a document that
-    /// is written anew at each step has them: `each` is called with the place of a session
-    /// in `sketches` and with all of its records, and not for one that has none. `None`
-    /// where transcripts have them ([`Self::counted_files`]).
+    /// Reads the usage records of sessions from a database, or from a document that is rewritten
+    /// at each step: calls `each` with the index of a session in `sketches` and all of its
+    /// records, but not for a session without records. `None` if transcripts have the records
+    /// ([`Self::counted_files`]).
     fn counted_records(
         &self,
         sketches: &[&Sketch],
@@ -167,7 +163,7 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// The limits of the account that a session recorded last; `None` if it records none.
+    /// The account limits that a session recorded last; `None` if it records none.
     fn account_limits(&self, sketch: &Sketch) -> Option<LimitRecord> {
         let _ = sketch;
         None
@@ -181,21 +177,21 @@ pub trait Adapter: Send + Sync {
         messages_max: usize,
     ) -> Found<Vec<Message>>;
 
-    /// How the session is continued once it is not live: in its home, and where
-    /// the session lies, if that is elsewhere.
+    /// The command that resumes the session once it is not live, in its home and, if that is
+    /// elsewhere, its directory.
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
 
     /// The paths whose changes can change what a scan of this home finds.
     ///
-    /// Of most agents they are always the same ([`Profile::watched`]).
+    /// For most agents they are constant ([`Profile::watched`]).
     fn watch_paths(&self, machine: &Machine, home: &Home) -> Vec<WatchPath> {
         let _ = machine;
         let watched = self.profile().watched.iter();
         watched.map(|watched| watched.below(&home.root)).collect()
     }
 
-    /// How a live session that no terminal shows is brought to one, by the agent's own
-    /// command; `None` if there is no such command.
+    /// The agent's own command that shows a live session which no terminal shows; `None` if
+    /// there is none.
     fn attach(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let _ = (sketch, is_default_home);
         None
@@ -218,14 +214,14 @@ impl std::fmt::Debug for dyn Adapter {
     }
 }
 
-/// What is fixed about an agent.
+/// The constants of an agent.
 #[derive(Debug)]
 pub struct Profile {
     /// Its id, as in `--agent`.
     pub id: &'static str,
     /// Its name for people.
     pub name: &'static str,
-    /// Where it keeps its things by default, below the user's home.
+    /// The default home, below the user's home.
     pub default_home: &'static str,
     /// The variables that move its home.
     pub home_variables: &'static [&'static str],
@@ -235,32 +231,32 @@ pub struct Profile {
     pub checked_against: &'static str,
     /// It has a session from launch on, before any prompt.
     pub has_session_at_launch: bool,
-    /// How long after its launch a process has made or taken up the session that it
-    /// begins with, in milliseconds, where the agent records when. `None` if it does not.
+    /// How long after its launch a process has made or resumed its first session, in
+    /// milliseconds, if the agent records when. `None` if it does not.
     pub launch_window_ms: Option<i64>,
     /// How long after its launch a process claims the session that its arguments name, in
     /// milliseconds. `None` if it may serve that session and never claim it.
     pub announces_within_ms: Option<i64>,
-    /// Nothing is drawn in its terminal while nothing happens.
+    /// It draws nothing in its terminal while nothing happens.
     pub is_quiet_when_idle: bool,
     /// The variable in which the agent passes its own PID to what it runs, hooks included.
     pub pid_variable: Option<&'static str>,
-    /// The title of its terminal names the session that is shown there at once, also where
-    /// nothing else records yet that a person chose that session; and a new process does
-    /// not keep the title of an earlier one.
+    /// The title of its terminal names the session shown there at once, even before anything
+    /// else records that a person chose it; and a new process does not keep the title of an
+    /// earlier process.
     pub shows_title_at_once: bool,
-    /// Its arguments may name a session of any directory. Otherwise the agent does not
-    /// find one of another directory, and so does not serve it.
+    /// Its arguments may name a session of any directory. Otherwise the agent does not find
+    /// sessions of other directories, and so does not serve them.
     pub resumes_from_anywhere: bool,
-    /// A process of it may resume a session and announce that nowhere, so that a stale
-    /// claim rules out no process that can't be looked into.
+    /// Its processes may resume a session without announcing it, so that a stale claim excludes
+    /// no process that can't be inspected.
     pub resumes_in_silence: bool,
-    /// Where changes of a home show what its sessions do; see [`Adapter::watch_paths`].
+    /// The paths that change with its sessions; see [`Adapter::watch_paths`].
     pub watched: &'static [Watched],
 }
 
 impl Profile {
-    /// What most agents have in common.
+    /// The values of most agents.
     pub const USUAL: Self = Self {
         id: "",
         name: "",
@@ -280,28 +276,28 @@ impl Profile {
     };
 }
 
-/// A session that a process made of another one.
+/// A session that a process forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
     /// The new session, as the agent publishes it.
     pub session: SessionId,
-    /// The session it was made of; `None` if the arguments do not name it.
+    /// The original session; `None` if the arguments do not name it.
     pub parent: Option<SessionId>,
 }
 
-/// A command that somebody may run: shown by us, never run unasked.
+/// A command for the user to run: whosup shows it, and never runs it unasked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Where it is run, if not in the directory that the session works in now.
+    /// The directory to run it in, if not the session's current directory.
     pub directory: Option<PathBuf>,
-    /// Variables it needs set.
+    /// Variables to set.
     pub environment: Vec<(String, PathBuf)>,
 }
 
 impl Invocation {
-    /// A command that needs no variable set.
+    /// A command that needs no variable.
     #[must_use]
     pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
         Self {
@@ -311,7 +307,7 @@ impl Invocation {
         }
     }
 
-    /// The same run in a directory of its own, where that is known.
+    /// The same in another directory, if it is known.
     #[must_use]
     pub fn run_in(mut self, directory: Option<&Path>) -> Self {
         self.directory = directory.map(Path::to_owned);

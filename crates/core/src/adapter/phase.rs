@@ -9,7 +9,7 @@ use crate::adapter::names::names;
 /// What hooks, the agent or its transcript last reported of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// It has begun and has reported nothing yet.
+    /// It has begun, without any report yet.
     Starting,
     /// It has ended its turn.
     Idle,
@@ -32,9 +32,9 @@ names!(Phase {
 /// What a waiting session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitingFor {
-    /// Leave to do something.
+    /// Permission.
     Permission,
-    /// An answer to a question.
+    /// The answer to a question.
     Question,
     /// A login.
     Auth,
@@ -69,7 +69,7 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
         (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
         // A second or late start moves nothing back.
         (same, EventKind::SessionStarted(_)) => same,
-        // What ends something that was begun before the end comes late.
+        // The end of something that was begun before the session's end comes late.
         (
             Phase::Ended,
             EventKind::ToolEnded | EventKind::TurnEnded | EventKind::TurnEndedInBackground,

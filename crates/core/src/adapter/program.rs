@@ -1,4 +1,4 @@
-//! How a process looks to an adapter that has to recognize it.
+//! The view of a process for adapters that have to recognize it.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -8,17 +8,16 @@ use whosup_process::{Details, Process};
 use super::runtime::{Run, Runtime};
 use crate::sources::recognize::is_name_of_layer;
 
-/// The longest name that the kernel keeps of a process, in bytes
-/// (`TASK_COMM_LEN` less its NUL).
+/// The longest process name of the kernel, in bytes (`TASK_COMM_LEN` without the NUL).
 const COMM_BYTES_MAX: usize = 15;
 
-/// A name as the kernel cuts it for a process.
+/// A name as the kernel cuts it.
 pub(super) fn cut(name: &str) -> &[u8] {
     let bytes = name.as_bytes();
     bytes.get(..COMM_BYTES_MAX).unwrap_or(bytes)
 }
 
-/// How a process looks, for recognition: of what it runs, as
+/// A process for recognition: what it runs, as
 /// [`what_it_runs`](crate::sources::recognize::what_it_runs) shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
@@ -59,9 +58,9 @@ impl<'a> Program<'a> {
         std::str::from_utf8(&self.process.comm).ok()
     }
 
-    /// Returns whether it was executed by a file of this name: the kernel calls a process
-    /// after that, cut after 15 bytes. One that a loader runs has the loader's name, and
-    /// nothing contradicts.
+    /// Whether it was started from a file of this name: the kernel names a process after the
+    /// file, cut after 15 bytes. A process that a loader runs has the loader's name, which does
+    /// not contradict.
     #[must_use]
     pub fn was_executed_as(&self, name: &str) -> bool {
         let cut = cut(name);
@@ -74,8 +73,8 @@ impl<'a> Program<'a> {
         self.exe_name().is_some_and(crate::adapter::is_runtime_name)
     }
 
-    /// The executable, or what the process was started as where that can't be read:
-    /// the process of another user shows only its arguments.
+    /// The executable, or argument 0 if it can't be read: a process of another user shows only
+    /// its arguments.
     pub(super) fn exe_or_argument_0(&self) -> Option<&'a Path> {
         self.exe()
             .or_else(|| Some(Path::new(self.argv().first()?.as_os_str())))

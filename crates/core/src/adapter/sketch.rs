@@ -1,4 +1,4 @@
-//! What a scan tells of one session besides claims.
+//! What a scan finds out about one session besides claims.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::adapter::claim::{Evidence, SessionKey};
 use crate::adapter::phase::{Phase, PhaseFact};
 use crate::adapter::{Clue, Lost, Unclaimed, Visit};
 
-/// What a scan tells of one session besides claims: enough to group and attribute it.
+/// What a scan finds out about a session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
     /// The session.
@@ -25,15 +25,15 @@ pub struct Sketch {
     /// The date inside its last prompt, reply or other record, not counting
     /// what a later start of the agent writes into old files.
     pub last_record_at_ms: Option<i64>,
-    /// Until when something may have been recorded of it that can't be read, where its
-    /// transcript lacks its end: it may have gone on until then.
+    /// If the end of the transcript is missing: the latest time at which the missing part may
+    /// have been written.
     pub perhaps_until_ms: Option<i64>,
-    /// It is a sub-agent of which is not known whether it has ended before its parent,
-    /// since what would tell that lacks its end.
+    /// It is a sub-agent that may have ended before its parent: the end of the file that
+    /// would show it is missing.
     pub may_have_ended: bool,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
-    /// It has none yet, as its adapter saw: nothing was said in it.
+    /// It has no transcript yet, as its adapter saw: it has no messages.
     pub lacks_transcript: bool,
     /// What hooks and the agent itself report of its phase.
     pub facts: Vec<PhaseFact>,
@@ -46,38 +46,35 @@ pub struct Sketch {
     /// When a process may have been launched with it: its birth, or each time that a
     /// process took it up, in milliseconds since 1970.
     pub launched_at_ms: Vec<i64>,
-    /// Within which time a process was launched with it, where the agent's files have lost
-    /// the date.
+    /// When a process was launched with it, as a range, if the agent's files have lost the exact
+    /// date.
     pub launched_within_ms: Option<RangeInclusive<i64>>,
-    /// When a running process made it and went on to it, where the agent's log shows that.
+    /// When a running process made it and moved to it, if the agent's log shows that.
     pub switched_at_ms: Option<i64>,
     /// When a person last typed a prompt in it.
     pub prompted_at_ms: Option<i64>,
-    /// When processes visited it that were launched with this or another session.
+    /// Visits of processes that were launched with this or another session.
     pub visits: Vec<Visit>,
-    /// When processes that were launched with it went on to sessions that are not known.
+    /// Moves of processes that were launched with it to unknown sessions.
     pub lost: Vec<Lost>,
-    /// What a terminal shows that is in it, where that is not its title.
+    /// What a terminal shows for it, if that is not the title.
     pub terminal_title: Option<String>,
-    /// All that leads to it is that a terminal may show its title: without that it is no
-    /// row.
+    /// Only a terminal that shows its title makes it a row.
     pub matters_only_if_shown: bool,
-    /// The process that shows it, where that is known for certain (it started
-    /// the one that serves it).
+    /// The process that shows it, if that is certain (it started the process that serves it).
     pub client: Option<Box<KnownClient>>,
-    /// The terminal of its process is one that the agent itself made: no person sits
-    /// at it, and a client may show the session in another.
+    /// The terminal of its process was made by the agent: no person sits at it, and a client may
+    /// show the session in another.
     pub is_terminal_hosted: bool,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
-    /// There is something to resume: false only where it is known that nothing
-    /// was ever said in it.
+    /// There is something to resume: false only if it is known to have no messages.
     pub is_resumable: bool,
-    /// It runs without a person at a terminal; `None` if that isn't told.
+    /// It runs without a person at a terminal; `None` if that is not known.
     pub is_headless: Option<bool>,
-    /// It is a session that the agent started without a real id yet, or one
-    /// that never came to be: never shown as a session of its own.
+    /// A session without a real ID yet, or a session that never came to be: never shown as a
+    /// session of its own.
     pub is_provisional: bool,
     /// A title that is known without reading the transcript.
     pub title: Option<String>,
@@ -87,28 +84,28 @@ pub struct Sketch {
     pub endpoint: Option<String>,
     /// When the session began, by the claim's file.
     pub started_at_ms: Option<i64>,
-    /// When the session ended, where somebody recorded that.
+    /// When the session ended, if that was recorded.
     pub ended_at_ms: Option<i64>,
-    /// Our record says that its process went without an end.
+    /// Our record says that its process was found gone, without an announced end.
     pub has_died: bool,
-    /// What it was doing then, as far as that was reported.
+    /// The phase at that time, as far as it was reported.
     pub phase_at_end: Option<Phase>,
-    /// How that end came to be known, in the word of our own records.
+    /// The cause of the end, in the word of our own records.
     pub end_cause: Option<String>,
-    /// The processor time that went into it at least, in milliseconds.
+    /// The least processor time that was used for it, in milliseconds.
     pub cpu_at_least_ms: Option<u64>,
-    /// How long processes had it at least, as hooks reported.
+    /// How long it was live at least, as hooks reported.
     pub live: Option<LiveTime>,
-    /// What describing it would tell, where the scan came to know that on the
-    /// way: one read of a database tells of every session in it.
+    /// The description, where the scan got it on the way: one read of a database describes
+    /// every session in it.
     pub described: Option<Box<Description>>,
-    /// How it is resumed, as the claim's file says. Counts only for an agent
-    /// without an adapter, and is shown, never run: anybody may have written it.
+    /// How it is resumed, as the claim's file says. Counts only for an agent without an
+    /// adapter, and is shown, never run: any program may have written it.
     pub resume: Option<Box<Invocation>>,
 }
 
 impl Sketch {
-    /// A sketch that knows nothing but the session's name.
+    /// A sketch of which only the key is known.
     #[must_use]
     pub fn new(key: SessionKey) -> Self {
         Self {
@@ -155,8 +152,7 @@ impl Sketch {
     }
 }
 
-/// The process that shows a session which another process serves, known for
-/// certain.
+/// The process that shows a session of another process, known for certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownClient {
     /// The process.

@@ -1,8 +1,8 @@
-//! Where changes are worth a new look.
+//! Paths whose changes are worth a new look.
 
 use std::path::{Path, PathBuf};
 
-/// A place below each home of an agent, as its [`Profile`](super::Profile) declares it.
+/// A path below each home of an agent, from its [`Profile`](super::Profile).
 #[derive(Debug, Clone, Copy)]
 pub struct Watched {
     path: &'static str,
@@ -19,7 +19,7 @@ pub struct WatchPath {
 }
 
 impl Watched {
-    /// One file, or a directory with what lies right in it.
+    /// A file, or a directory with its direct entries.
     pub(crate) const fn at(path: &'static str) -> Self {
         Self {
             path,
@@ -27,7 +27,7 @@ impl Watched {
         }
     }
 
-    /// A directory with all that lies below it.
+    /// A directory with all that is below it.
     pub(crate) const fn tree(path: &'static str) -> Self {
         Self {
             path,
@@ -45,7 +45,7 @@ impl Watched {
 }
 
 impl WatchPath {
-    /// One file, or a directory with what lies right in it.
+    /// A file, or a directory with its direct entries.
     #[must_use]
     pub const fn at(path: PathBuf) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl WatchPath {
         }
     }
 
-    /// A directory with all that lies below it.
+    /// A directory with all that is below it.
     #[must_use]
     pub const fn tree(path: PathBuf) -> Self {
         Self {

@@ -20,7 +20,7 @@ pub const COMMANDS_TIME_MAX: Duration = Duration::from_secs(2);
 /// How much output of a command is read, in bytes.
 pub const COMMAND_OUTPUT_BYTES_MAX: usize = 4 << 20;
 
-/// How long a command sleeps between two looks at whether it has ended.
+/// The time between two looks at whether a command has ended.
 const POLL_STEP: Duration = Duration::from_millis(2);
 
 /// How often a command that was killed is asked whether it has ended.
@@ -158,11 +158,11 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Ends our own child, by its handle, and nothing that it has started.
+/// Kills the child, by its handle, but not its own children.
 fn stop(child: &mut Child) {
     child.kill().ok();
     for _ in 0..REAPS_MAX {
-        // One that waits for a file system that does not answer ends later, or never.
+        // A child that waits for a file system that does not answer exits later, or never.
         if !matches!(child.try_wait(), Ok(None)) {
             break;
         }
@@ -170,7 +170,7 @@ fn stop(child: &mut Child) {
     }
 }
 
-/// A world without commands: each one is "not installed".
+/// A machine without commands: each is "not installed".
 #[derive(Debug, Clone, Copy)]
 pub struct NoCommands;
 

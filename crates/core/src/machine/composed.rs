@@ -1,15 +1,15 @@
 //! Paths in one Unicode form, for comparing what an agent wrote with what the
 //! kernel reports.
 //!
-//! A name may be stored in the decomposed form and written in the composed one, or
-//! the other way round: agents compose what they write, and some file systems find
-//! a name in either form. Then its sessions were hidden (notebook-intelligence#171).
+//! A file system may store a name in the decomposed form while an agent writes the composed
+//! form, or the other way round, and find the name in either form. A byte-wise comparison
+//! would hide such sessions (notebook-intelligence#171).
 
 use std::path::{Path, PathBuf};
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// The path in the composed form (NFC). What is not UTF-8 stays as it is.
+/// The path in the composed form (NFC), unchanged if it is not UTF-8.
 pub(crate) fn composed(path: PathBuf) -> PathBuf {
     let is_other_form = |text: &&str| !text.is_ascii() && !is_nfc(text);
     match path.to_str().filter(is_other_form) {
@@ -18,7 +18,7 @@ pub(crate) fn composed(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Returns whether two paths are the same, in whatever form.
+/// Whether two paths are the same in any form.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || composed(one.to_owned()) == composed(other.to_owned())
 }

@@ -1,9 +1,8 @@
-//! The one way by which a scan touches the world.
+//! The only access of a scan to the world.
 //!
-//! Comes in: nothing but this computer, or a test's stand-in for it. Goes out: its
-//! environment, clock, [process table](whosup_process), [mounts], and the answers of
-//! [commands](command), each wait bounded; [`reachable`] keeps away from mounts that
-//! hang, and [`problem`] is how a failed look is reported.
+//! Comes in: this computer, or a test's stand-in for it. Goes out: its environment, clock,
+//! [process table](whosup_process), [mounts], and the answers of [commands](command), each
+//! wait bounded. [`reachable`] avoids mounts that hang, and [`problem`] reports failed looks.
 
 pub mod command;
 #[cfg(feature = "reader")]
@@ -24,9 +23,8 @@ use crate::machine::command::{Commands, SystemCommands};
 use crate::machine::mounts::Mounts;
 use crate::machine::observer::{About, Observer, Step};
 
-/// All that one scan may touch on this computer: home, environment, clock,
-/// process table, mounts and commands. Files are read below the paths that
-/// these lead to.
+/// All that one scan may touch on this computer: home, environment, clock, process table,
+/// mounts and commands. Files are read only below the paths that these lead to.
 ///
 /// A test gives a scan another world by building another `Machine`.
 #[derive(Debug)]
@@ -39,14 +37,14 @@ pub struct Machine {
     observer: Option<Arc<dyn Observer>>,
 }
 
-/// The variables that a program was started with, and the directories that
-/// relative values in them mean: ours, or those of an agent's process.
+/// The variables that a program was started with, and the directories for relative values:
+/// ours, or those of an agent's process.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     variables: BTreeMap<String, OsString>,
     home: Option<PathBuf>,
     cwd: Option<PathBuf>,
-    /// The home is another process's, on a mount that may not answer.
+    /// The home belongs to another process, and lies on a mount that may not answer.
     is_home_barred: bool,
 }
 
@@ -95,23 +93,21 @@ impl Environment {
         self.home.as_deref()
     }
 
-    /// The home directory, if what lies in it can be touched without waiting for ever.
+    /// The home directory, if access to it can't block for ever.
     #[must_use]
     pub fn touchable_home(&self) -> Option<&Path> {
         self.home().filter(|_| !self.is_home_barred)
     }
 
-    /// A variable that names a directory: `~` means home, relative values hang
-    /// from the directory that the program was started in, a slash at the end
-    /// is dropped. Empty = unset.
+    /// A variable that names a directory: `~` means home, relative values start at the directory
+    /// that the program was started in, and a slash at the end is dropped. Empty = unset.
     #[must_use]
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         self.resolve(Path::new(self.variable(name)?))
     }
 
-    /// A directory that a configuration file names, by the rules of
-    /// [`Environment::directory`]; `None` if it hangs from a directory that
-    /// is not known.
+    /// A directory that a configuration file names, by the rules of [`Environment::directory`];
+    /// `None` if it is relative to an unknown directory.
     #[must_use]
     pub fn resolve(&self, value: &Path) -> Option<PathBuf> {
         let path = match value.strip_prefix("~") {
@@ -122,8 +118,8 @@ impl Environment {
         Some(path.components().collect())
     }
 
-    /// A directory of the XDG base directory specification: the variable if it
-    /// is absolute (as that specification demands), else `fallback` below home.
+    /// A directory of the XDG base directory specification: the variable if it is absolute (as
+    /// the specification requires), else `fallback` below home.
     #[must_use]
     pub fn xdg_directory(&self, name: &str, fallback: &str) -> Option<PathBuf> {
         self.directory(name)
@@ -158,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// The same machine, with somebody who follows what is looked at.
+    /// The same machine, with an observer of what is looked at.
     #[must_use]
     pub fn followed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self {
@@ -191,7 +187,7 @@ impl Machine {
         )
     }
 
-    /// The environment of whoever asks.
+    /// The environment of the calling process.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -221,8 +217,7 @@ impl Machine {
         &self.commands
     }
 
-    /// The environment of a process, as far as `names` go; `HOME` is always
-    /// asked for. `None` if it can't be read: then nothing is known of it.
+    /// The environment of a process, for these `names` and `HOME`. `None` if it can't be read.
     #[must_use]
     pub fn environment_of(&self, process: &Process, names: &[&str]) -> Option<Environment> {
         let mut wanted = vec!["HOME"];

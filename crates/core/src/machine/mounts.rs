@@ -1,4 +1,4 @@
-//! What is mounted where, and so whom a file may come from.
+//! The mounts: which file system a file lies on, and so who may have written it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ const STACKED_MAX: usize = 64;
 const MOUNTS_MAX: usize = 20_000;
 /// How much of the mount table is read, in bytes.
 const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
-/// How long it mostly is at most.
+/// The usual maximum.
 const MOUNT_TABLE_BYTES_USUAL: usize = 16 << 10;
 
-/// File systems without owners and modes of their own: what `stat` shows there
-/// was made up at mount time and does not show who wrote a file.
+/// File systems without owners and modes of their own: `stat` shows values of the mount, not
+/// who wrote a file.
 const MODELESS_TYPES: &[&str] = &["drvfs", "exfat", "msdos", "ntfs", "ntfs3", "vboxsf", "vfat"];
 
 /// File systems that a container has to itself when their root is mounted.
@@ -30,9 +30,9 @@ const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tm
 /// (proc_pid_mountinfo(5)).
 #[derive(Debug)]
 pub struct Mounts {
-    /// Read at the first question; `None` if it could not be.
+    /// Read on first use; `None` if it could not be read.
     table: OnceLock<Option<Table>>,
-    /// What is known of directories, each looked up once.
+    /// Known directories, each looked up once.
     known: Mutex<Known>,
 }
 
@@ -52,16 +52,16 @@ pub(crate) struct Mount {
     id: u64,
     /// The number of the mount that it was mounted on.
     parent: u64,
-    /// The directory of the file system that is mounted.
+    /// The mounted directory of the file system.
     root: PathBuf,
-    /// Where.
+    /// The mount point.
     pub(crate) at: PathBuf,
-    /// What.
+    /// The type of the file system.
     pub(crate) kind: String,
 }
 
 impl Mounts {
-    /// The mounts of this process, read at the first question.
+    /// The mounts of this process, read on first use.
     #[must_use]
     pub fn of_this_machine() -> Self {
         Self {
@@ -87,25 +87,25 @@ impl Mounts {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What kind of file system `path` lies on. Where the table can't be read,
-    /// a file is taken to be local, as it is on platforms without such a table.
+    /// The file system that `path` lies on. Without a table, as on some platforms, a file counts
+    /// as local.
     #[must_use]
     pub fn placement_of(&self, path: &Path) -> Placement {
         self.mount_of(path)
             .map_or(Placement::Local, Mount::placement)
     }
 
-    /// The same for a file that was looked at, whose mount the kernel may have named.
+    /// The same for an opened file whose mount the kernel may have named.
     #[must_use]
     pub fn placement_of_file(&self, path: &Path, facts: &FileFacts) -> Placement {
         let mounts = self.table().map(|table| &table.mounts);
         let mut mounts = mounts.into_iter().flatten();
-        // What was mounted since the table was read is not in it.
+        // A mount that is newer than the table is not in it.
         let named = facts.mount.and_then(|id| mounts.find(|one| one.id == id));
         named.map_or_else(|| self.placement_of(path), Mount::placement)
     }
 
-    /// Returns whether owners and modes mean something where `path` lies.
+    /// Whether owners and modes have a meaning at `path`.
     #[must_use]
     pub fn has_modes(&self, path: &Path) -> bool {
         self.mount_of(path)
@@ -141,12 +141,12 @@ impl Mount {
         }
     }
 
-    /// An access to a file of it may block for ever.
+    /// Access to a file on it may block for ever.
     pub(crate) fn may_hang(&self) -> bool {
         file_system::may_hang(&self.kind)
     }
 
-    /// Touching a name in it mounts something there first.
+    /// Access to a name in it mounts something there first.
     pub(crate) fn is_automount(&self) -> bool {
         file_system::is_automount(&self.kind)
     }
@@ -165,7 +165,7 @@ impl Default for Mounts {
 impl Table {
     fn read() -> Option<Self> {
         use std::io::Read as _;
-        // Without room from the start it would be read in bits.
+        // Without initial capacity it would be read in small pieces.
         let mut text = Vec::with_capacity(MOUNT_TABLE_BYTES_USUAL);
         let file = std::fs::File::open("/proc/self/mountinfo").ok()?;
         let read = file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text);
@@ -197,8 +197,8 @@ impl Table {
         self.directories.contains(directory)
     }
 
-    /// What is mounted at a place that is reached on the mount `on`: of several the last.
-    /// What lies on a mount that another one covers is not reached.
+    /// The mount at a place that is reached on the mount `on`; of several, the last. A mount that
+    /// another mount covers can't be reached.
     pub(crate) fn mounted_at(&self, place: &Path, on: Option<usize>) -> Option<usize> {
         let here = self.at.get(place)?;
         let on = on.and_then(|number| self.mounts.get(number));
@@ -287,7 +287,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// No other platform has such a table.
+/// Other platforms have no such table.
 #[cfg(not(unix))]
 fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())

@@ -1,4 +1,4 @@
-//! Lets a caller follow a look: which steps it takes, and what each finds.
+//! Lets a caller observe a look: each step, and what it found.
 //!
 //! The core reads no clock: an [`Observer`] measures how long a step takes.
 
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use whosup_sidecar::AgentId;
 
-/// Follows a look. Steps run in several threads, some of them at one time.
+/// Observes a look. Steps run in several threads, also at the same time.
 pub trait Observer: fmt::Debug + Send + Sync {
     /// A step begins.
     fn begin(&self, about: About<'_>) -> Box<dyn Running>;
@@ -16,31 +16,31 @@ pub trait Observer: fmt::Debug + Send + Sync {
 /// What a step is about.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
-    /// What is done, as a noun: `homes`, `session records`.
+    /// The work, as a noun: `homes`, `session records`.
     pub step: &'static str,
     /// The agent or pane host.
     pub of: Option<&'a str>,
-    /// The place that is looked at.
+    /// The path that is looked at.
     pub path: Option<&'a Path>,
 }
 
-/// A step that has begun.
+/// A running step.
 pub trait Running {
-    /// The step ends. What was found are numbers and places, no text of a session.
+    /// The step ends. `found` has numbers and paths, but no text of a session.
     fn end(self: Box<Self>, found: String);
 }
 
-/// A step of a look, which nobody may follow.
+/// A step of a look, which may have no observer.
 #[must_use]
 pub struct Step(Option<Box<dyn Running>>);
 
 impl Step {
-    /// Begins one.
+    /// Begins a step.
     pub(super) fn begin(observer: Option<&dyn Observer>, about: About<'_>) -> Self {
         Self(observer.map(|observer| observer.begin(about)))
     }
 
-    /// Ends it. What was found is put in words only if somebody follows.
+    /// Ends it. `found` is called only if there is an observer.
     pub fn end(self, found: impl FnOnce() -> String) {
         if let Some(running) = self.0 {
             running.end(found());

@@ -29,7 +29,7 @@ impl Problem {
         }
     }
 
-    /// A problem of an agent that no file is to blame for.
+    /// A problem of an agent that concerns no file.
     pub fn of(agent: &AgentId, message: impl fmt::Display) -> Self {
         Self {
             agent: Some(agent.clone()),
@@ -60,17 +60,17 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was found, and what could not be read on the way.
+/// A result, with what could not be read on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found<T> {
-    /// What was found.
+    /// The result.
     pub found: T,
     /// What could not be read.
     pub problems: Vec<Problem>,
 }
 
 impl<T> Found<T> {
-    /// Found, and nothing was in the way.
+    /// A result without problems.
     pub const fn clean(found: T) -> Self {
         Self {
             found,
@@ -78,7 +78,7 @@ impl<T> Found<T> {
         }
     }
 
-    /// Moves the problems to `problems` and hands out what was found.
+    /// Moves the problems to `problems` and returns the result.
     pub fn take(self, problems: &mut Vec<Problem>) -> T {
         problems.extend(self.problems);
         self.found

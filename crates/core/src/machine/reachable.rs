@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::machine::composed::composed;
 use crate::machine::mounts::{Mounts, Table};
 
-/// How many directories are kept in mind.
+/// How many directories are cached.
 const DIRECTORIES_MAX: usize = 10_000;
 /// How many names are walked for one path, those of its links included.
 const NAMES_MAX: usize = 512;
@@ -44,7 +44,7 @@ pub enum WhyNot {
         /// What kind of file system it is.
         kind: String,
     },
-    /// It does not begin at the root, so that it leads to different places.
+    /// It is relative, so that it means different paths.
     #[error("it is not absolute")]
     Relative,
     /// It has too many names or links.
@@ -66,26 +66,26 @@ impl CheckedPath {
         &self.0
     }
 
-    /// Something is there.
+    /// Something exists there.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.0.exists()
     }
 
-    /// A directory is there.
+    /// A directory exists there.
     #[must_use]
     pub fn is_dir(&self) -> bool {
         self.0.is_dir()
     }
 
-    /// A regular file is there.
+    /// A regular file exists there.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.0.is_file()
     }
 }
 
-/// The way to something that is there, on local mounts alone.
+/// The way to an existing file or directory, on local mounts only.
 #[cfg_attr(not(test), allow(dead_code, reason = "for the solver of attributions"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Way {
@@ -142,8 +142,8 @@ impl Mounts {
             || self.real_path(written) == composed(real.to_owned())
     }
 
-    /// The way to a path; `None` if it is not there, or not local. A mount that the user
-    /// relies on is no more local for that.
+    /// The way to a path; `None` if it does not exist or is not local. A mount does not become
+    /// local because the user relies on it.
     #[cfg_attr(not(test), allow(dead_code, reason = "for the solver of attributions"))]
     pub(crate) fn way_to(&self, path: &Path) -> Option<Way> {
         let no_table = Table::default();
@@ -159,8 +159,8 @@ impl Mounts {
         })
     }
 
-    /// Takes the mounts on the way to a path for such as are touched: the user relies on
-    /// them. Touches the path as soon as another path is asked for.
+    /// Marks the mounts on the way to a path as touchable: the user relies on them. The path is
+    /// touched when another path is asked for.
     pub fn rely_on(&self, path: &Path) {
         self.known().to_rely_on.push(path.to_owned());
     }
@@ -193,13 +193,13 @@ fn canonical(directory: &Path) -> Option<PathBuf> {
 /// What is known of directories, and which mounts are relied on.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// By what was written. Names of the same in other words (`a//b`) stand apart: to
-    /// compare paths part by part takes long.
+    /// By the written path. Other spellings of the same path (`a//b`) are separate: a comparison
+    /// by components is slow.
     directories: HashMap<OsString, Arc<Walked>>,
-    /// By their places in the table.
+    /// By the index in the table.
     relied_on: HashSet<usize>,
     relied_paths: HashSet<PathBuf>,
-    /// These come before the next question.
+    /// Paths to rely on before the next question.
     to_rely_on: Vec<PathBuf>,
 }
 
@@ -218,13 +218,13 @@ pub(crate) struct Walked {
 #[derive(Debug, Clone)]
 enum End {
     There,
-    /// Or it is not shown to us.
+    /// It does not exist, or is hidden from us.
     Missing,
     Barred(WhyNot),
 }
 
 impl Known {
-    /// Walks to a directory, and keeps where it is: it is asked for every file in it.
+    /// Walks to a directory, and caches the result, since it is needed for every file in it.
     fn walk(&mut self, table: &Table, path: &Path) -> Arc<Walked> {
         Walk::new(table, self).to(path)
     }
@@ -253,9 +253,9 @@ struct Walk<'a> {
     known: &'a mut Known,
     names_left: usize,
     links_left: usize,
-    /// Whatever lies on the way is touched, and relied on from now on.
+    /// All mounts on the way are touched, and relied on from now on.
     is_relying: bool,
-    /// Those that were followed, where they are wanted.
+    /// The followed links, if they are wanted.
     links: Option<Vec<PathBuf>>,
 }
 
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
         walked
     }
 
-    /// Walks on by one name, which is touched only if that can't hang.
+    /// Walks to the next name, which is touched only if that can't block.
     #[expect(clippy::disallowed_methods, reason = "the mount was checked")]
     fn step(&mut self, above: &Walked, name: &OsStr) -> Arc<Walked> {
         if !matches!(above.end, End::There) {
@@ -351,7 +351,7 @@ impl<'a> Walk<'a> {
         let mounted = self.table.mounted_at(&path, above.mount);
         match (&above.end, mounted) {
             (End::Barred(why), mounted) => self.barred(path, mounted.or(above.mount), why.clone()),
-            // What is mounted there is hidden from us, and would be there all the same.
+            // What is mounted there is hidden from us but could still block.
             (_, Some(mounted)) if self.reason_to_avoid(mounted).is_some() => {
                 self.arrived_unrelied(path, mounted)
             }

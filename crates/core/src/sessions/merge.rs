@@ -1,5 +1,5 @@
-//! From claims and verdicts to sessions: one for each name, with the best that
-//! is known of it. Pure: everything it needs has been looked at already.
+//! Makes sessions from claims and verdicts: one for each key, with the best that is known of
+//! it. Pure: it looks at nothing itself.
 
 mod draft;
 mod settle;
@@ -20,7 +20,7 @@ use crate::sources::recognize::PossibleProcess;
 pub(crate) use draft::Draft;
 pub(crate) use settle::{Surroundings, settle};
 
-/// What a merge is made from.
+/// The input of a merge.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Every claim with its verdict.
@@ -35,7 +35,7 @@ pub struct Parts {
     pub default_homes: HashSet<std::path::PathBuf>,
     /// Homes all of whose possible processes can be seen from here.
     pub fully_seen_homes: HashSet<std::path::PathBuf>,
-    /// Processes that may use a home and could not be looked into.
+    /// Processes that may use a home and could not be inspected.
     pub unseen: HashMap<std::path::PathBuf, Pid>,
     /// Where sessions and processes work.
     pub places: Places,
@@ -63,7 +63,7 @@ pub struct Merged {
     pub unattributed: Vec<Unattributed>,
 }
 
-/// Puts everything together.
+/// Merges everything into sessions.
 ///
 /// The order of the parts does not matter.
 #[must_use]

@@ -2,9 +2,9 @@
 //!
 //! Comes in: a [`Machine`](crate::machine::Machine) and a
 //! [scope](crate::sessions::scan::Scope). Goes out: a snapshot of [sessions](session),
-//! processes without a session, and problems. [`scan`] goes along the line once; [`merge`]
-//! makes one session of all that was found under one name; [`watch`](mod@watch) says what can
-//! change the answer, and [`resources`] what the processes of sessions use.
+//! processes without a session, and problems. [`scan`] runs all stations once; [`merge`]
+//! makes one session of all that was found under one key; [`watch`](mod@watch) lists what can
+//! change the answer, and [`resources`] measures the processes of sessions.
 
 pub mod merge;
 pub mod resources;

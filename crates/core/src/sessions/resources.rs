@@ -14,13 +14,13 @@ use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::sessions::session::Session;
 
-/// How many processes of one session are counted. Of a session with more, only the owner is.
+/// How many processes of a session are counted; with more, only the owner is.
 const TREE_MAX: usize = 4_096;
 
 /// What a live session uses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resources {
-    /// The owner serves several sessions: the numbers are those of all of them together.
+    /// The owner serves several sessions: the numbers are for all of them together.
     pub is_shared: bool,
     /// The owner alone.
     pub owner: ProcessUse,
@@ -59,7 +59,7 @@ pub struct TreeUse {
     pub rss_bytes: Option<u64>,
 }
 
-/// A live session, and the process that runs it.
+/// A live session, and its owner, for measuring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metered {
     /// The session.
@@ -88,7 +88,7 @@ impl Metered {
     }
 }
 
-/// What is read beside the process table.
+/// What is read besides the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Nothing: cheap enough to be repeated every second.
@@ -98,7 +98,7 @@ pub enum Detail {
     Owners,
 }
 
-/// Measures the same sessions again and again; each time since the time before.
+/// Measures the same sessions again and again, each time since the last.
 #[derive(Debug, Default)]
 pub struct Meter {
     before: Option<Sample>,
@@ -119,7 +119,7 @@ impl Meter {
         measured.unwrap_or_default()
     }
 
-    /// Measures sessions, and sets what they use.
+    /// Measures sessions, and stores the results in them.
     pub fn fill(&mut self, machine: &Machine, sessions: &mut [Session], detail: Detail) {
         let metered: Vec<Metered> = sessions.iter().filter_map(Metered::of).collect();
         let mut measured = self.measure(machine, &metered, detail);
@@ -132,10 +132,10 @@ impl Meter {
 /// The counters of every process at one time.
 #[derive(Debug)]
 pub struct Sample {
-    /// By a clock that nobody sets; `None` if it is not known when the kernel began.
+    /// By a clock that can't be set; `None` if it is not known when the kernel began.
     since_boot_ms: Option<i64>,
     processes: BTreeMap<Pid, Counted>,
-    /// Processes that are there and could not be read.
+    /// Processes that exist and could not be read.
     unreadable: BTreeSet<Pid>,
 }
 
@@ -184,8 +184,7 @@ impl Sample {
         is_owner.then_some(counted)
     }
 
-    /// The children of each process. A parent that is younger than its child has the PID
-    /// of the real one.
+    /// The children of each process. A parent that is younger than its child has a reused PID.
     fn children(&self) -> HashMap<Pid, Vec<&Counted>> {
         let mut children: HashMap<Pid, Vec<&Counted>> = HashMap::new();
         for counted in self.processes.values() {
@@ -260,7 +259,7 @@ fn tree<'a>(
     Some(tree)
 }
 
-/// Two looks.
+/// Two samples.
 #[derive(Clone, Copy)]
 struct Since<'a> {
     before: Option<&'a Sample>,
@@ -298,7 +297,7 @@ impl Since<'_> {
         let used_before = match before.processes.get(&process.pid) {
             Some(counted) if counted.process.stamp == process.stamp => cpu(&counted.process)?,
             None if before.unreadable.contains(&process.pid) => return None,
-            // It has begun since.
+            // It has started since.
             _ => Duration::ZERO,
         };
         let used = cpu(process)?.saturating_sub(used_before);

@@ -32,7 +32,7 @@ use crate::sources::record::{name_homes_alike, scan_records};
 use finish::{finish, looked_at, seen};
 use settling::{Settling, surroundings};
 
-/// What one scan looks for.
+/// The scope of a scan.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// How far to look.
@@ -56,7 +56,7 @@ impl Default for Scope {
     }
 }
 
-/// A scan, and what is needed to ask its sessions for more.
+/// A scan, and what is needed to describe its sessions.
 #[derive(Debug)]
 pub struct Scanned<'a> {
     machine: &'a Machine,
@@ -67,15 +67,15 @@ pub struct Scanned<'a> {
     pub snapshot: Snapshot,
 }
 
-/// Takes a session of which all is known, and what reads its files.
+/// Takes a finished session, and a describer of its files.
 pub type Take<'a> = dyn FnMut(Session, Describer<'_>) + 'a;
 
-/// Reads what the files of sessions tell of them.
+/// Describes sessions from their own files.
 #[derive(Debug, Clone, Copy)]
 pub struct Describer<'a>(Look<'a>);
 
 impl Describer<'_> {
-    /// Reads what the files of one session tell of it; returns what could not be read.
+    /// Describes one session from its own files; returns what could not be read.
     pub fn describe(&self, session: &mut Session) -> Vec<Problem> {
         let mut problems = Vec::new();
         if let Some(problem) = untouched_transcript(self.0.machine, &session.sketch) {
@@ -96,7 +96,7 @@ impl Describer<'_> {
     }
 }
 
-/// Why the transcript that a record, sidecar or database names is not read, if so.
+/// Why the transcript that a record, sidecar or database names is not read.
 #[must_use]
 pub fn untouched_transcript(machine: &Machine, sketch: &Sketch) -> Option<Problem> {
     let transcript = sketch.transcript.as_deref()?;
@@ -121,18 +121,17 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     scanned
 }
 
-/// Looks as [`scan`] does, and judges nothing before everything was looked at: the
-/// same answer, by which tests know that nothing is settled too early.
+/// Like [`scan`], but judges only after everything was looked at. The answer is the same:
+/// tests compare both, to show that no session is settled too early.
 #[must_use]
 pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     look(machine, scope, None)
 }
 
-/// Looks at one machine once, and hands out each session as soon as nothing that is
-/// found later can change what is known of it. The rest is in what is returned.
+/// Looks at one machine once, and passes on each session as soon as nothing that is found
+/// later can change it. The rest is in the return value.
 ///
-/// So a machine with very many dead sessions on disk is looked at without all of them
-/// being held at once.
+/// So the many dead sessions of a large disk are never all in memory.
 pub fn scan_each<'a>(machine: &'a Machine, scope: &Scope, settled: &mut Take<'_>) -> Scanned<'a> {
     look(machine, scope, Some(settled))
 }
@@ -207,13 +206,13 @@ fn look<'a>(
     }
 }
 
-/// How much was read, for whoever follows.
+/// How much was read, for the observer.
 fn read_of(found: &AgentScan) -> String {
     let (sessions, claims) = (found.sketches.len(), found.claims.len());
     format!("{sessions} sessions, {claims} claims")
 }
 
-/// The processes that an adapter recognizes, or that may be an agent all the same.
+/// The processes that an adapter recognizes, or that may be an agent.
 fn find_agents(
     machine: &Machine,
     scope: &Scope,
@@ -273,7 +272,7 @@ fn names_a_terminal(machine: &Machine, found: &AgentScan) -> bool {
         || clients.any(|client| client.process.tty.is_some())
 }
 
-/// Asks the pane hosts, where that is wanted, while something else is done.
+/// Asks the pane hosts, if wanted, while `work` runs.
 fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> Found<Panes> {
     let ask = || Panes::ask(machine);
     std::thread::scope(|threads| {
@@ -284,26 +283,26 @@ fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> 
         work();
         match panes {
             Some(Ok(asked)) => asked.join().unwrap_or_default(),
-            // No thread can be started now: they are asked here.
+            // No thread can be started: ask them here.
             Some(Err(_)) => ask(),
             None => Found::default(),
         }
     })
 }
 
-/// A session that lives, or may, is never hidden.
+/// A live or possibly live session is never hidden.
 fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
     session.is_dismissed = session.liveness() == Liveness::Exited
         && dismissals.hide(&session.key, session.last_heard_of_ms());
 }
 
-/// Names what of a source can't be believed, and takes out the dates of the future.
-fn question(told: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
-    future_dates::take_out(told, machine.now_ms(), problems);
-    problems.extend(told.claims.iter().filter_map(distrust));
+/// Reports what in a source can't be trusted, and removes dates in the future.
+fn question(scan: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
+    future_dates::take_out(scan, machine.now_ms(), problems);
+    problems.extend(scan.claims.iter().filter_map(distrust));
 }
 
-/// What is wrong with a claim that anybody could have written.
+/// What is wrong with a claim that another user could have written.
 fn distrust(claim: impl AsRef<Claim>) -> Option<Problem> {
     let claim = claim.as_ref();
     let Trust::Untrusted { because } = &claim.trust else {
@@ -361,19 +360,19 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
 }
 
 impl Scanned<'_> {
-    /// Every process that an adapter recognized, whatever it is to its agent.
+    /// Every process that an adapter recognized, in any role.
     #[must_use]
     pub fn processes(&self) -> &[AgentProcess] {
         &self.processes
     }
 
-    /// Every process that no adapter recognized and that may be an agent all the same.
+    /// Every process that no adapter recognized and that may be an agent.
     #[must_use]
     pub fn possible_processes(&self) -> &[PossibleProcess] {
         &self.possible
     }
 
-    /// Reads what the files of sessions of this look tell of them.
+    /// Describes sessions of this look from their own files.
     #[must_use]
     pub const fn describer(&self) -> Describer<'_> {
         Describer(look_with(
@@ -383,7 +382,7 @@ impl Scanned<'_> {
         ))
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell of them.
+    /// Describes the sessions that pass `wanted` from their own files.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
         let step = self.machine.step(About::machine("transcripts"));
         let describer = Describer(look_with(self.machine, &self.depth, &self.processes));

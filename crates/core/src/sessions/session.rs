@@ -25,31 +25,30 @@ pub(crate) const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
 pub struct Snapshot {
     /// When, in milliseconds since 1970.
     pub taken_at_ms: i64,
-    /// Where PIDs mean what they mean here.
+    /// The PID scope of this machine.
     pub scope: PidScope,
     /// The sessions, by key.
     pub sessions: Vec<Session>,
-    /// Agent processes that no session is known of.
+    /// Agent processes without a known session.
     pub unattributed: Vec<Unattributed>,
     /// What could not be read.
     pub problems: Vec<Problem>,
     /// Where each agent was looked for.
     pub looked_at: Vec<LookedAt>,
-    /// The processes that were looked at closer: agents, what may be an agent, and the
-    /// servers of panes.
+    /// The processes that were inspected: agents, possible agents, and pane servers.
     pub processes: Vec<SeenProcess>,
 }
 
 /// A home that was looked at.
 #[derive(Debug, Clone)]
 pub struct LookedAt {
-    /// What read it; `None` for what an agent without an adapter writes.
+    /// Its adapter; `None` for sessions of an agent without an adapter.
     pub adapter: Option<&'static dyn Adapter>,
     /// The home.
     pub home: Home,
 }
 
-/// A process that was looked at closer.
+/// A process that was inspected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenProcess {
     /// Its PID.
@@ -65,38 +64,38 @@ pub struct SeenProcess {
 pub struct Session {
     /// Its name.
     pub key: SessionKey,
-    /// What knows its agent; `None` if the agent has no adapter.
+    /// The adapter of its agent, if there is one.
     pub adapter: Option<&'static dyn Adapter>,
     /// It is in the home that the agent uses by default.
     pub is_default_home: bool,
-    /// What became of its owner.
+    /// The verdict on its owner.
     pub verdict: Verdict,
-    /// The process that runs it, or ran it and is still there to be seen.
+    /// The process that runs it, or ran it and is still visible.
     pub owner: Option<Box<Process>>,
     /// The owner runs many sessions.
     pub is_owner_shared: bool,
-    /// The process with the terminal, when that is another one.
+    /// The process with the terminal, if that is another process.
     pub client: Option<Box<Process>>,
     /// Several processes could be its client.
     pub is_client_ambiguous: bool,
     /// Other live processes that claim it as well, by PID.
     pub other_live: Vec<OtherLive>,
-    /// The session that its process went on to.
+    /// The session that its process moved to.
     pub superseded_by: Option<SessionId>,
-    /// What an adapter told of it.
+    /// What an adapter reported of it.
     pub sketch: Box<Sketch>,
-    /// What its own files tell; empty until somebody asks.
+    /// What its own files say; empty until it is described.
     pub description: Description,
-    /// What it used; `None` until somebody asks and counts.
+    /// What it used; `None` until it is counted.
     #[cfg(feature = "reader")]
     pub usage: Option<Usage>,
     /// What the processes use; `None` if that was not measured.
     pub resources: Option<Resources>,
     /// The pane that its client, else its owner, lives in.
     pub pane: Option<Pane>,
-    /// A person wants it out of default views.
+    /// A person has hidden it from default views.
     pub is_dismissed: bool,
-    /// Everything that was said of it, best first.
+    /// All evidence about it, best first.
     pub evidence: Vec<JudgedEvidence>,
 }
 
@@ -109,24 +108,24 @@ pub struct OtherLive {
     pub pane: Option<Pane>,
 }
 
-/// A piece of evidence and what came of it.
+/// A piece of evidence with its verdict.
 #[derive(Debug, Clone)]
 pub struct JudgedEvidence {
     /// What it rests on.
     pub evidence: Evidence,
-    /// What it was judged.
+    /// The verdict.
     pub verdict: Verdict,
-    /// When it was said, in milliseconds since 1970.
+    /// The date of the evidence, in milliseconds since 1970.
     pub at_ms: Option<i64>,
     /// The PID it names.
     pub pid: Option<Pid>,
     /// The host it names.
     pub host: Option<String>,
-    /// Whether that process serves others too.
+    /// Whether that process serves other sessions too.
     pub serving: Serving,
 }
 
-/// An agent's process that no session is known of.
+/// An agent process without a known session.
 #[derive(Debug, Clone)]
 pub struct Unattributed {
     /// The process.
@@ -135,9 +134,9 @@ pub struct Unattributed {
     pub pane: Option<Pane>,
     /// The sessions that it may be serving.
     pub candidates: Vec<SessionId>,
-    /// The titles of those that have one, once their files were read.
+    /// The titles of candidates that have a title, once their files were read.
     pub titles: BTreeMap<SessionId, String>,
-    /// Why it has none: `two sessions fit`.
+    /// Why it has no session: `two sessions fit`.
     pub reason: String,
 }
 
@@ -147,7 +146,7 @@ impl Session {
         self.other_live.iter().map(|other| other.process.pid)
     }
 
-    /// The answer without its reason.
+    /// The verdict without its reason.
     #[must_use]
     pub fn liveness(&self) -> Liveness {
         self.verdict.liveness()
@@ -159,13 +158,13 @@ impl Session {
         &self.key.agent
     }
 
-    /// What the conversation does, by the newest dated fact. An owner that has exited
-    /// does nothing; only "ended" outlives it.
+    /// The phase of the conversation, by the newest dated fact. After the owner's exit only
+    /// "ended" counts.
     #[must_use]
     pub fn doing(&self) -> Doing {
         let described = self.description.fact();
         if self.liveness() != Liveness::Live {
-            // What its agent recorded after it had announced the end reopens nothing.
+            // Records that the agent wrote after the announced end do not reopen it.
             let reported = &self.sketch.facts;
             return if reported.is_empty() {
                 outlived(described.iter())
@@ -189,15 +188,15 @@ impl Session {
         self.doing().waiting_for
     }
 
-    /// Its turn has ended, and what it started works on.
+    /// Its turn has ended, and its background work continues.
     #[must_use]
     pub fn is_in_background(&self) -> bool {
         let doing = self.doing();
         doing.phase == Some(Phase::Working) && doing.word.as_deref() == Some(BACKGROUND)
     }
 
-    /// It is live, and somebody has stopped a process that it needs (Ctrl-Z, SIGSTOP, a
-    /// debugger): it does nothing until that one is continued.
+    /// It is live, and a process that it needs was stopped (Ctrl-Z, SIGSTOP, a debugger): it
+    /// does nothing until that process is continued.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         let mut processes = self.owner.iter().chain(&self.client);
@@ -205,8 +204,8 @@ impl Session {
             && processes.any(|process| process.run_state == RunState::Stopped)
     }
 
-    /// A process that has left it for another session and still holds its lock, or its file
-    /// open: another process would meet it there.
+    /// A process has moved to another session and still holds this session's lock or file:
+    /// another process on this session would conflict with it.
     #[must_use]
     pub fn held_by(&self) -> Option<Pid> {
         let left = self.evidence.iter().filter(|judged| {
@@ -217,8 +216,8 @@ impl Session {
         left.filter_map(|judged| judged.pid).next()
     }
 
-    /// Its owner has exited, it left behind what a clean exit removes, and
-    /// nobody said that it ended.
+    /// Its owner has exited, it left behind what a clean exit removes, and no end was
+    /// recorded.
     #[must_use]
     pub fn is_orphan(&self) -> bool {
         let is_crash = matches!(
@@ -239,8 +238,8 @@ impl Session {
         is_crash && is_without_end && self.sketch.parent.is_none() && self.held_by().is_none()
     }
 
-    /// What it was doing when its process exited without an end; `None` unless it is an
-    /// orphan of which that is known.
+    /// The phase when its process exited without an end; `None` unless it is an orphan whose
+    /// phase is known.
     #[must_use]
     pub fn phase_at_exit(&self) -> Option<Phase> {
         if !self.is_orphan() {
@@ -280,19 +279,19 @@ impl Session {
             .unwrap_or(false)
     }
 
-    /// Its title: what was told without reading, else what its files say.
+    /// The title that was known without reading, else the one in its files.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
-        let told = self.sketch.title.as_deref();
+        let sketched = self.sketch.title.as_deref();
         let described = self.description.title.as_deref();
         if self.description.is_title_a_prompt {
-            told.or(described)
+            sketched.or(described)
         } else {
-            described.or(told)
+            described.or(sketched)
         }
     }
 
-    /// The agent's version: what its files say, else what was told without reading.
+    /// The agent's version in its files, else the one that was known without reading.
     #[must_use]
     pub fn agent_version(&self) -> Option<&str> {
         let described = self.description.agent_version.as_deref();
@@ -312,7 +311,7 @@ impl Session {
     #[must_use]
     pub fn last_activity_at_ms(&self) -> Option<i64> {
         let facts = self.sketch.facts.iter();
-        // A title is as new as the look, whatever has happened.
+        // A title is as new as the look.
         let dated = facts.filter(|fact| fact.source != FactSource::Title);
         let reported = dated.filter_map(|fact| fact.at_ms);
         [
@@ -326,17 +325,16 @@ impl Session {
         .max()
     }
 
-    /// When anything was last said of it, in milliseconds since 1970.
+    /// When anything was last reported of it, in milliseconds since 1970.
     #[must_use]
     pub fn last_heard_of_ms(&self) -> Option<i64> {
         let said = self.evidence.iter().filter_map(|judged| judged.at_ms);
         said.chain(self.last_activity_at_ms()).max()
     }
 
-    /// How it is continued, by its agent's adapter, or by what the file that claims
-    /// it says where the agent has none. `None` for a sub-agent, and for one in
-    /// which nothing was said. Whether it may be is for the caller to ask: a second
-    /// process on a live session corrupts it.
+    /// The command that resumes it: by its agent's adapter or, without an adapter, by the file
+    /// that claims it. `None` for a sub-agent, and for a session without messages. The caller
+    /// has to check whether it may be resumed: a second process on a live session corrupts it.
     #[must_use]
     pub fn invocation(&self) -> Option<Invocation> {
         if self.sketch.parent.is_some() || !self.sketch.is_resumable {
@@ -348,7 +346,7 @@ impl Session {
         }
     }
 
-    /// The pane to go to: its own, else that of another live process of it.
+    /// The pane to go to: its own pane, else that of another live process.
     #[must_use]
     pub fn pane_to_show(&self) -> Option<&Pane> {
         let others = self.other_live.iter().map(|other| &other.pane);
@@ -356,8 +354,8 @@ impl Session {
         panes.find(|pane| pane.pane.is_some())
     }
 
-    /// The command that shows it while it is live, from a terminal outside of any
-    /// multiplexer: that of its pane's host, else that of its agent.
+    /// The command that shows it while it is live, from a terminal outside of any multiplexer:
+    /// the pane host's command, else the agent's.
     #[must_use]
     pub fn attach(&self) -> Option<Invocation> {
         if self.liveness() != Liveness::Live {
@@ -375,9 +373,9 @@ impl Session {
         adapter.attach(&self.sketch, self.is_default_home)
     }
 
-    /// Tells whether [`Session::invocation`] was put together here, by an adapter.
-    /// Otherwise it stands in a file that anybody may have written, and nothing may
-    /// run it that no person has read.
+    /// Whether an adapter put [`Session::invocation`] together. Otherwise the command stands
+    /// in a file that any program may have written, and must not be run before a person has
+    /// read it.
     #[must_use]
     pub fn is_invocation_ours(&self) -> bool {
         self.adapter.is_some()

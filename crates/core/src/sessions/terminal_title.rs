@@ -10,8 +10,8 @@ use crate::sessions::session::{JudgedEvidence, Session};
 
 /// Adds the phase from the terminal's title at `now_ms` to the reported facts of a session.
 ///
-/// Sub-agents run behind their parent's title, and a run without a person sets
-/// none: the one that is there is of the program before.
+/// Sub-agents run behind their parent's title. A run without a person sets no title: an
+/// existing title is that of an earlier program.
 pub(crate) fn add(session: &mut Session, now_ms: i64) {
     let has_terminal = session.client.is_some() || session.sketch.is_headless != Some(true);
     if session.liveness() != Liveness::Live || session.sketch.parent.is_some() || !has_terminal {
@@ -27,7 +27,7 @@ pub(crate) fn add(session: &mut Session, now_ms: i64) {
     session.sketch.facts.push(fact.dated(Some(now_ms)));
 }
 
-/// The title itself may hold a prompt, so that only the agent's own word is shown.
+/// The title may contain a prompt, so only the agent's own word is shown.
 fn evidence_of(session: &Session, title: &PhaseFact) -> Option<JudgedEvidence> {
     let phase = title.phase?;
     let word = title.word.as_deref().unwrap_or_default();

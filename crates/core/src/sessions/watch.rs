@@ -1,6 +1,6 @@
 //! What can change the answer of a look: files, processes, programs and the clock.
 //!
-//! A look reads more than this names, but whatever it reads lies under a path of it, as
+//! A look reads more than this names, but all that it reads lies under one of these paths, as
 //! a test over the fixtures shows (`crates/live/tests/covered.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::sources::record::{histories_root_of, records_root_of};
 const PATH_DIRECTORIES_MAX: usize = 64;
 /// How many files that could not be read are watched.
 const PROBLEMS_MAX: usize = 64;
-/// What dates differ by that are measured by two clocks, in milliseconds, and some more.
+/// How much dates of two clocks may differ, in milliseconds, with a margin.
 const SLACK_MS: i64 = 2_100;
 
 /// What can change the answer of a look.
@@ -34,12 +34,12 @@ pub struct Watch {
     pub processes: BTreeMap<Pid, StartStamp>,
     /// Files that are opened when an agent is launched.
     pub programs: BTreeSet<PathBuf>,
-    /// When the answer changes though nothing happens, in milliseconds since 1970.
+    /// When the answer changes without an event, in milliseconds since 1970.
     pub changes_at_ms: Option<i64>,
 }
 
 impl Watch {
-    /// Adds what a session that is shown rests on.
+    /// Adds what the answer about a shown session depends on.
     pub fn add_session(&mut self, session: &Session, now_ms: i64) {
         let others = session.other_live.iter().map(|other| &other.process);
         let processes = session.owner.iter().chain(&session.client).chain(others);
@@ -63,8 +63,8 @@ impl Watch {
             .extend(directories.map(|directory| WatchPath::at(directory.to_owned())));
     }
 
-    /// Adds what the rest of a look rests on: its homes, what hooks and agents report, and
-    /// its processes.
+    /// Adds what the rest of a look depends on: homes, reports of hooks and agents, and
+    /// processes.
     pub fn add_look(&mut self, machine: &Machine, snapshot: &Snapshot) {
         for looked_at in &snapshot.looked_at {
             self.paths.extend(match looked_at.adapter {
@@ -85,8 +85,8 @@ impl Watch {
         }
     }
 
-    /// A process that was launched a moment ago has yet to show which session it serves, and
-    /// what that is worth changes when its time is over.
+    /// A process that was just launched has not shown its session yet; what it may serve changes
+    /// when its launch window is over.
     fn add_launch(&mut self, one: &Unattributed, now_ms: i64) {
         let profile = one.process.adapter.profile();
         let Ok(began) = one.process.process.began_at_ms else {

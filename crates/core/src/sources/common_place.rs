@@ -180,7 +180,7 @@ fn problem(agent: Option<&AgentId>, path: &Path, message: impl ToString) -> Prob
 #[derive(Default)]
 struct Reading {
     scan: AgentScan,
-    /// Which of the claims are of files that do not record how many sessions their
+    /// The claims of files that do not record how many sessions their process serves.
     /// process serves.
     unsaid: Vec<usize>,
 }
@@ -224,7 +224,7 @@ impl<'a> Place<'a> {
         let mut complain = |message: String| {
             problems.push(problem(Some(&self.agent), &path, message));
         };
-        // What an agent keeps beside them is its own affair.
+        // Other files of an agent there are not our concern.
         let Some(stem) = name.strip_suffix(SUFFIX) else {
             return;
         };
@@ -269,8 +269,8 @@ impl<'a> Place<'a> {
             modified_at_ms: facts.modified_ms,
             executable: sidecar.executable.clone(),
             work_dir: Some(sidecar.work_dir.clone()),
-            // Where an agent has an adapter, releases that write no sidecar may
-            // have taken the session up.
+            // If the agent has an adapter, a release that writes no sidecar may have resumed the
+            // session.
             exclusivity: if self.has_adapter {
                 Exclusivity::Shared
             } else {
@@ -297,7 +297,7 @@ impl<'a> Place<'a> {
             .facts
             .extend(sidecar_facts::phase(sidecar, facts, self.machine));
         sketch.client = self.client(sidecar, path).map(Box::new);
-        // An adapter knows these better, and reads no file that others name.
+        // An adapter knows these better, and never reads files that another program names.
         if !self.has_adapter {
             sketch.last_record_at_ms = Some(sidecar.started_at_ms);
             sketch.transcript.clone_from(&sidecar.transcript);
@@ -307,8 +307,8 @@ impl<'a> Place<'a> {
         sketch
     }
 
-    /// The process that a sidecar names for its terminal, as far as that number
-    /// means a process here that was there when the sidecar was written.
+    /// The client that a sidecar names, if its PID is in this scope and its process existed when
+    /// the sidecar was written.
     fn client(&self, sidecar: &Sidecar, path: &Path) -> Option<KnownClient> {
         let pid = sidecar.client_pid?;
         let table = self.machine.table();

@@ -25,7 +25,7 @@ pub struct Config {
     pub homes: Vec<(AgentId, PathBuf)>,
     /// What becomes of prompts in titles.
     pub prompts: Prompts,
-    /// The usual file could not be looked at, so the defaults stand.
+    /// The default file could not be read, so the defaults apply.
     pub problem: Option<Problem>,
 }
 
@@ -36,7 +36,7 @@ pub enum Prompts {
     /// They are shown.
     #[default]
     Show,
-    /// They are taken away.
+    /// They are hidden.
     Hide,
 }
 
@@ -73,12 +73,12 @@ pub struct Wrong {
     pub reason: String,
 }
 
-/// A configuration file as it was found.
+/// A configuration file.
 #[derive(Debug)]
 pub enum ConfigFile {
     /// There is none.
     Absent,
-    /// It belongs to another user: everything else that can be read is still shown.
+    /// It belongs to another user; sessions are still shown.
     Unreadable(Problem),
     /// It was read.
     Read {
@@ -99,12 +99,12 @@ struct Keys {
 }
 
 impl Config {
-    /// Reads `whosup/config.toml` in the user's configuration directory; the
-    /// defaults if there is none.
+    /// Reads `whosup/config.toml` in the user's configuration directory; returns the defaults if
+    /// there is none.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if it is there and can't be read or understood.
+    /// [`ConfigError`] if it exists and can't be read or understood.
     pub fn read_default(environment: &Environment) -> Result<Self, ConfigError> {
         ConfigFile::read_default(environment)?.understood(Self::parse, environment)
     }
@@ -138,7 +138,7 @@ impl ConfigFile {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if it is there and can't be read.
+    /// [`ConfigError`] if it exists and can't be read.
     pub fn read_default(environment: &Environment) -> Result<Self, ConfigError> {
         let directory = environment.xdg_directory("XDG_CONFIG_HOME", ".config");
         let Some(path) = directory.map(|directory| directory.join("whosup/config.toml")) else {
@@ -201,11 +201,11 @@ impl ConfigFile {
     }
 }
 
-/// Parses TOML, as far as `T` wants it.
+/// Parses TOML into `T`.
 ///
 /// # Errors
 ///
-/// [`Wrong`] with the first thing that can't be understood.
+/// [`Wrong`] with the first error.
 pub fn parse_toml<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, Wrong> {
     let text = std::str::from_utf8(bytes).map_err(|error| Wrong {
         at: error.valid_up_to(),

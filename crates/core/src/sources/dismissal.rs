@@ -116,8 +116,7 @@ impl Dismissals {
         found
     }
 
-    /// Returns whether a session that was last active at `last_ms` stays out of default
-    /// views.
+    /// Whether a session that was last active at `last_ms` is hidden from default views.
     #[must_use]
     pub fn hide(&self, key: &SessionKey, last_ms: Option<i64>) -> bool {
         let at_ms = self.at_ms.get(key);
@@ -149,7 +148,7 @@ fn add(found: &mut Found<Dismissals>, agent: &AgentId, session: SessionId, path:
     }
 }
 
-/// The names in a directory of ours; what keeps it from being listed is a problem.
+/// The names in a directory of ours; a failure to list it is a problem.
 pub(super) fn list(
     directory: &Path,
     entries_max: usize,

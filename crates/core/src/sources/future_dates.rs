@@ -65,7 +65,7 @@ fn of_files(sketch: &mut Sketch, now_ms: i64, problems: &mut Vec<Problem>) {
     if let Some(described) = &mut sketch.described {
         dates.check_description(described);
     }
-    // This date only raises a doubt, which stays.
+    // This date only makes the attribution uncertain, so it stays.
     if let Some(until_ms) = &mut sketch.perhaps_until_ms {
         *until_ms = now_ms.min(*until_ms);
     }
@@ -96,7 +96,7 @@ fn of_what_was_published(
 /// The dates of one thing that was read.
 struct Dates {
     now_ms: i64,
-    /// The latest of those that lie in the future.
+    /// The latest date in the future.
     latest_ms: Option<i64>,
 }
 

@@ -4,10 +4,10 @@
 //! [sketches](crate::adapter::Sketch) of sessions with their claims and clues, the panes
 //! of terminals, and a [problem](crate::machine::problem) for what could not be read.
 //!
-//! [`agents`] has a folder for each agent, [`record`] reads what our hooks wrote,
-//! [`common_place`] the sidecars of agents that have no adapter, [`panes`] asks the pane
-//! hosts. [`transcript`] and `sqlite` are how they read; [`usage`] counts tokens where that
-//! is asked for. Nothing here decides who is live.
+//! [`agents`] has a folder for each agent, [`record`] reads the records of our hooks,
+//! [`common_place`] the sidecars of agents without an adapter, and [`panes`] asks the pane
+//! hosts. [`transcript`] and `sqlite` read files; [`usage`] counts tokens on request. No
+//! source decides which session is live.
 
 pub mod agents;
 pub mod common_place;

@@ -1,4 +1,4 @@
-//! Which processes are agents, which may be, and which homes they use.
+//! Finds the processes that are agents or may be, and the homes that they use.
 
 mod look_through;
 mod possible;
@@ -32,7 +32,7 @@ pub enum Users {
     /// Processes of the user who runs the scan.
     #[default]
     Own,
-    /// Everybody's, as far as they can be seen.
+    /// Processes of all users, as far as they can be seen.
     All,
 }
 
@@ -41,7 +41,7 @@ pub enum Users {
 pub struct AgentProcesses {
     /// Processes that an adapter recognizes.
     pub recognized: Vec<AgentProcess>,
-    /// Processes that no adapter recognizes and that may be an agent all the same.
+    /// Processes that no adapter recognizes and that may be an agent.
     pub possible: Vec<PossibleProcess>,
 }
 
@@ -239,8 +239,8 @@ fn is_name_of_candidate(name: &str) -> bool {
         || look_through::unwrapped_name(name).is_some_and(is_of_agent)
 }
 
-/// Returns whether a process that was listed has exited before its homes could be read: then
-/// its homes are unknown, and it serves nothing.
+/// Whether a listed process has exited before its homes could be read: then its homes are
+/// unknown, and it serves no session.
 fn has_gone_since(machine: &Machine, process: &Process) -> bool {
     let environment = machine.table().environment(process, &["HOME"]);
     matches!(environment, Err(Absent::Exited | Absent::Vanished))
@@ -285,10 +285,9 @@ fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
     }
 }
 
-/// The homes in which a process has a file open that its agent keeps there.
+/// The homes in which a process has its agent's file open.
 ///
-/// The path must lead us to that very file: a process of a container names
-/// paths that are others here.
+/// The path must lead here to that very file: in a container the same path may mean another.
 fn homes_held_open(machine: &Machine, adapter: &dyn Adapter, process: &Process) -> Vec<PathBuf> {
     let Ok(open) = machine.table().open_files(process) else {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! Session records: what our own hooks wrote of a session, one file each at
+//! Session records: what our own hooks wrote about a session, one file each at
 //! `$XDG_STATE_HOME/whosup/sessions/AGENT/ID.json`, and beside it `ID.jsonl`, the
-//! event log. The log is the truth, the record its [`fold`](fn@fold).
+//! event log. The log is authoritative, the record is its [`fold`](fn@fold).
 //!
-//! This module has the format and reads it; `schema/record.v1.schema.json`
-//! describes it. A record is one more source of claims: it names the owner with
-//! its whole identity, so a live one is proven.
+//! This module reads the format, which `schema/record.v1.schema.json` describes. A record is
+//! one more source of claims. It names the owner with the full process identity, so that a
+//! live owner is proven.
 
 mod fold;
 mod format;

@@ -1,23 +1,19 @@
-//! Reads the SQLite databases of agents that have one, and changes nothing.
+//! Reads the SQLite databases of agents without changing anything.
 //!
-//! SQLite itself cannot be trusted with that. Opened read-only, a database in
-//! WAL mode gets a `-shm` file; with the lock-free `unix-none` file layer
-//! SQLite opens the `-wal` file with `O_CREAT`, and on close it deletes one
-//! that is empty, under the hands of the program that uses it (seen in SQLite
-//! 3.54.1); `immutable=1` misses what is still in the WAL. So the bytes of the
-//! database and of its WAL are read like those of any other file, the
-//! committed frames of the WAL are laid over the pages as the file format says
-//! (sqlite.org/fileformat2.html, section 4), and SQLite is given the result in
-//! memory. No lock is taken: nobody waits for us, and we wait for nobody.
+//! SQLite itself can't do that. Opened read-only, a database in WAL mode gets a `-shm` file;
+//! with the lock-free `unix-none` file layer SQLite opens the `-wal` file with `O_CREAT`, and
+//! on close it deletes an empty WAL that another program is using (seen in SQLite 3.54.1);
+//! `immutable=1` misses what is still in the WAL. So the database and the WAL are read like
+//! any other file, the committed frames of the WAL are laid over the pages by the file format
+//! (sqlite.org/fileformat2.html, section 4), and SQLite gets the result in memory. No lock is
+//! taken, so neither side ever waits for the other.
 //!
-//! What is read is one committed state: the pages are read before the WAL, so
-//! that each page which a checkpoint writes meanwhile is in the WAL as well;
-//! and if the WAL began anew, or the database changed in another way, it is
-//! all read again, a few times at most.
+//! The result is one committed state: the pages are read before the WAL, so that each page
+//! that a checkpoint writes meanwhile is in the WAL too. If the WAL was restarted, or the
+//! database changed in another way, everything is read again, a few times at most.
 //!
-//! A program that has the same database open through SQLite must not use this
-//! in its own process: closing a file gives up every POSIX lock that the
-//! process has on it (fcntl(2)).
+//! A program that has the same database open through SQLite must not use this in its own
+//! process: closing a file releases every POSIX lock that the process has on it (fcntl(2)).
 
 mod wal;
 
@@ -38,27 +34,26 @@ use whosup_sidecar::file::{Links, OpenFile, ReadFileError, read_regular};
 
 use wal::Overlay;
 
-/// How large a database may be, its WAL laid over it, in bytes. It is held in
-/// memory, so this is what one look may cost.
+/// The maximum size of a database with its WAL, in bytes. It is held in memory.
 const DATABASE_BYTES_MAX: u64 = 128 << 20;
-/// How large a WAL may be, in bytes. SQLite starts a new one every 4 MB or so,
-/// unless a reader keeps it from doing that.
+/// The maximum size of a WAL, in bytes. SQLite restarts it every 4 MB or so, unless a reader
+/// prevents that.
 const WAL_BYTES_MAX: u64 = 128 << 20;
-/// How often a database is read again that changed while it was read.
+/// How often a database that changes meanwhile is read again.
 const ATTEMPTS_MAX: usize = 4;
-/// SQLite asks whether to go on every so many of its instructions …
+/// SQLite calls back after so many instructions …
 const INSTRUCTIONS_BETWEEN_QUESTIONS: i32 = 100_000;
-/// … and is told to stop after so many questions: half a second or so. A
-/// schema is data, and may hold a view that never ends.
+/// … and stops it after so many calls, about half a second: a schema is data, and may
+/// hold a view that never ends.
 const QUESTIONS_MAX: u32 = 500;
 
-/// What a database begins with.
+/// The first bytes of a database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// How long its header is, in bytes.
+/// The size of its header, in bytes.
 const HEADER_BYTES: usize = 100;
-/// Where the header says which file format versions write and read it.
+/// The place of the file format versions in the header.
 const FORMAT_VERSIONS: std::ops::Range<usize> = 18..20;
-/// What a rollback journal begins with while a transaction is open.
+/// The first bytes of a rollback journal while a transaction is open.
 const JOURNAL_MAGIC: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// Why a database could not be read.
@@ -68,7 +63,7 @@ pub(crate) enum SqliteError {
     /// One of its files could not be read.
     #[error(transparent)]
     File(#[from] ReadFileError),
-    /// It changed each time that it was read.
+    /// It changed during each read.
     #[error(
         "cannot read database `{}`: it was being changed in each of {ATTEMPTS_MAX} attempts",
         path.display()
@@ -77,7 +72,7 @@ pub(crate) enum SqliteError {
         /// The database.
         path: PathBuf,
     },
-    /// It is no database, or a broken one.
+    /// It is no database, or a broken database.
     #[error("cannot read database `{}`: {reason}", path.display())]
     Broken {
         /// The database.
@@ -85,7 +80,7 @@ pub(crate) enum SqliteError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// SQLite can't answer the question.
+    /// SQLite can't run the query.
     #[error("cannot query database `{}`: {source}", path.display())]
     Query {
         /// The database.
@@ -96,7 +91,7 @@ pub(crate) enum SqliteError {
 }
 
 impl SqliteError {
-    /// Why not, without the path, for where that stands already.
+    /// The error without the path, for messages that name it already.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::File(error) => error.reason(),
@@ -121,8 +116,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`SqliteError`] if it is not there, is broken or too large, or changes
-    /// faster than it can be read.
+    /// [`SqliteError`] if it does not exist, is broken or too large, or changes faster than it
+    /// can be read.
     pub(crate) fn read(path: &Path) -> Result<Self, SqliteError> {
         for _ in 0..ATTEMPTS_MAX {
             if let Some(image) = read_image(path)? {
@@ -170,7 +165,7 @@ impl Database {
             .map(|names| names.into_iter().flatten().collect())
     }
 
-    /// Asks a question and reads at most `rows_max` rows of the answer.
+    /// Runs a query and reads at most `rows_max` rows.
     ///
     /// # Errors
     ///
@@ -200,8 +195,8 @@ impl Database {
 }
 
 impl Database {
-    /// The rows of an answer as records: a column is a field by the name of that column, and
-    /// a text that is a JSON object is that object. Fields that are NULL are left out.
+    /// The rows of a query as records: each column is a field of that name, and a text that is a
+    /// JSON object becomes that object. NULL fields are left out.
     ///
     /// # Errors
     ///
@@ -246,11 +241,10 @@ fn object_or_text(bytes: &[u8]) -> Value {
     object.flatten().unwrap_or_else(text)
 }
 
-/// How many columns of a table are told.
+/// How many columns of a table are reported.
 const COLUMNS_MAX: usize = 1_000;
 
-/// The text in a column; `None` for NULL and every other type. What is not
-/// UTF-8 in it is replaced.
+/// The text in a column; `None` for NULL and every other type. Invalid UTF-8 is replaced.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> Option<String> {
     match row.get_ref(column) {
         Ok(ValueRef::Text(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -297,19 +291,18 @@ fn read_image(path: &Path) -> Result<Option<Vec<u8>>, SqliteError> {
     if !image.starts_with(MAGIC) || image.len() < HEADER_BYTES {
         return Err(broken("it is no SQLite database"));
     }
-    // 2 says that there is a WAL; it is part of the pages now.
+    // 2 means that there is a WAL, which is part of the pages now.
     if let Some(versions) = image.get_mut(FORMAT_VERSIONS) {
         versions.fill(1);
     }
     Ok(Some(image))
 }
 
-/// What shows whether a database was changed in place, or its WAL begun anew.
-/// A WAL that grows does not matter: what was added is not yet read, or it is
-/// committed and whole.
+/// Shows whether a database was changed in place, or its WAL restarted. A growing WAL does
+/// not matter: an added frame was not read yet, or is committed and whole.
 #[derive(Debug, PartialEq, Eq)]
 struct Mark {
-    /// Device, inode and length of the database, and when it last changed.
+    /// Device, inode, length and modification time of the database.
     database: (u64, u64, u64, Option<i64>),
     /// Its header, with the change counter.
     header: Vec<u8>,
@@ -333,8 +326,8 @@ impl Mark {
             Err(ReadFileError::NotFound { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        // A WAL in use keeps the database from having to be what it was: only
-        // then do its own time and length matter.
+        // With a WAL in use the database file may lag behind: then its own time and length do not
+        // count.
         let is_in_wal = wal.as_ref().is_some_and(|(.., header)| !header.is_empty());
         Ok(Self {
             database: if is_in_wal {
@@ -352,8 +345,8 @@ impl Mark {
     }
 }
 
-/// Tells whether a rollback journal says that a transaction is open: then the
-/// pages are in the middle of a change.
+/// Whether a rollback journal shows an open transaction: then the pages are in the middle
+/// of a change.
 fn is_in_transaction(journal: &Path) -> Result<bool, SqliteError> {
     match OpenFile::open(journal, Links::Refuse) {
         Ok(journal) => Ok(start_of(&journal, JOURNAL_MAGIC.len())? == JOURNAL_MAGIC),
@@ -362,7 +355,7 @@ fn is_in_transaction(journal: &Path) -> Result<bool, SqliteError> {
     }
 }
 
-/// The first bytes of a file, fewer where it is shorter.
+/// The first bytes of a file, fewer if it is shorter.
 fn start_of(file: &OpenFile, bytes: usize) -> Result<Vec<u8>, ReadFileError> {
     let mut start = vec![0; bytes];
     let count = file.read_at(&mut start, 0)?;

@@ -1,13 +1,13 @@
-//! Reads transcripts: files of JSON Lines that agents append to, from nothing
-//! to gigabytes, with lines from nothing to many megabytes.
+//! Reads transcripts: files of JSON Lines that agents append to, up to gigabytes long, with
+//! lines of up to many megabytes.
 //!
-//! Nothing here reads a whole file or holds a whole line of any length. The
-//! three ways in are [`TranscriptFile::head`] (the first lines),
-//! [`TranscriptFile::backwards`] (from the last line towards the first), and
-//! [`TranscriptFile::read_from`] (what was appended since a [`Cursor`]).
+//! A whole file or a line of unlimited length is never in memory. There are three ways to
+//! read: [`TranscriptFile::head`] (the first lines), [`TranscriptFile::backwards`] (from the
+//! last line towards the first), and [`TranscriptFile::read_from`] (what was appended since a
+//! [`Cursor`]).
 //!
-//! What a crash or a full disk leaves is read as far as it can be: a torn last
-//! line, several values on one line, runs of NUL bytes.
+//! Damage by a crash or a full disk is tolerated: a torn last line, several values on one
+//! line, runs of NUL bytes.
 
 mod backwards;
 mod cursor;
@@ -29,18 +29,18 @@ pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
 pub use missing_end::MissingEnd;
 use split::Splitter;
 
-/// How much is read at once, in bytes. One step holds some dozens of usual lines, which is
-/// enough for the tail of most transcripts.
+/// The size of one read, in bytes. It holds some dozens of usual lines, which is enough for
+/// the tail of most transcripts.
 pub const STEP_BYTES: usize = 64 * 1024;
 
-/// How long a line may be to be kept whole, in bytes. Records with a session's title, model
-/// or directory are far below it; longer lines carry images or the output of tools.
+/// The maximum length of a line that is kept whole, in bytes. Records with a session's title,
+/// model or directory are far shorter; longer lines have images or the output of tools.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
-/// How much of a longer line is kept, in bytes: enough to see what it is.
+/// How much of a longer line is kept, in bytes: enough to recognize it.
 pub const LINE_HEAD_BYTES: usize = 4 * 1024;
 
-/// How much of a transcript's beginning to read.
+/// How much of the start of a transcript to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadBounds {
     /// At most so many bytes. A line that does not end within them is left out.
@@ -84,7 +84,7 @@ pub enum Stopped {
     LinesMax,
     /// The bound on bytes was reached.
     BytesMax,
-    /// The file could not be read on.
+    /// The rest of the file could not be read.
     Failed,
 }
 
@@ -121,7 +121,7 @@ pub enum TranscriptError {
 }
 
 impl TranscriptError {
-    /// Why not, without the path, for where that stands already.
+    /// The error without the path, for messages that name it already.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
@@ -134,8 +134,8 @@ impl TranscriptError {
 
 /// A transcript that is open for reading.
 ///
-/// It stays the file that was opened: when another file takes its path, this
-/// one is read on. Open it anew to see the other; a [`Cursor`] notices.
+/// It stays the opened file: if another file takes the path, this file is read further. A
+/// [`Cursor`] notices that; open the path again to read the other file.
 ///
 /// ```
 /// use whosup_core::sources::transcript::{TailBounds, TranscriptFile};
@@ -188,7 +188,7 @@ impl TranscriptFile {
         self.open.path()
     }
 
-    /// Reads the first lines. A last line that has no end is among them, torn.
+    /// Reads the first lines, with a last line without an end as torn.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl TranscriptFile {
     pub fn head(&self, bounds: HeadBounds) -> Result<Lines, TranscriptError> {
         let mut splitter = Splitter::at(0);
         let mut lines = Vec::new();
-        // A byte more than there were, to see in one step that it ends there.
+        // One more byte than before, to see in the same step that the file ends there.
         let step = step_within(bounds.bytes_max.min(self.facts.len.saturating_add(1)));
         let mut buffer = vec![0; step];
         let mut offset = 0;

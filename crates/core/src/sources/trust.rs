@@ -6,11 +6,11 @@ use crate::adapter::Home;
 use crate::adapter::claim::Trust;
 use crate::machine::Machine;
 
-/// Everybody may write (`S_IWOTH`, inode(7)).
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Everyone may write (`S_IWOTH`, inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 
-/// Judges a file by its owner and mode: trusted if it belongs to the owner of
-/// the agent's home, to root or to ourselves, and not everybody may write it.
+/// Judges a file by its owner and mode: trusted if it belongs to the owner of the agent's
+/// home, to root or to the user, and is not world-writable.
 ///
 /// Where a platform or file system has no owners and modes, there is nothing
 /// to distrust.
@@ -25,7 +25,7 @@ pub fn trust_of(facts: &FileFacts, home: &Home, machine: &Machine) -> Trust {
 
 fn reason_to_distrust(facts: &FileFacts, home: &Home, machine: &Machine) -> Option<String> {
     if let Some(mode) = facts.mode
-        && mode & WRITABLE_BY_EVERYBODY != 0
+        && mode & WORLD_WRITABLE != 0
     {
         return Some("everybody may write this file".to_owned());
     }

@@ -1,4 +1,4 @@
-//! What an answer rests on, in sentences.
+//! Explains an answer in sentences.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::judging::verdict::{ExitedBecause, LiveBecause, Liveness, UnknownBecau
 use crate::sessions::session::{JudgedEvidence, Session, Unattributed};
 use crate::views::wire::timestamp;
 
-/// An answer and what it rests on.
+/// An answer with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// Sentences: the verdict with its reason, then the circumstances.
@@ -17,7 +17,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// All of it, one line after the other.
+    /// All lines.
     #[must_use]
     pub fn into_lines(self) -> Vec<String> {
         [self.answer, self.evidence].concat()
@@ -128,7 +128,7 @@ fn circumstances(session: &Session) -> Vec<String> {
     lines
 }
 
-/// What it is doing, and the newest report of that.
+/// The phase, and the newest report of it.
 fn phase(session: &Session) -> Option<String> {
     let doing = session.doing();
     let (phase, source) = (doing.phase?, doing.source?);

@@ -10,10 +10,10 @@ use crate::machine::Machine;
 use crate::sessions::scan::untouched_transcript;
 use crate::sources::agents;
 
-/// How many sessions of one home are looked into, those used last.
+/// How many sessions of one home are read: those used last.
 const SESSIONS_MAX: usize = 8;
 
-/// Limits of an account, and whose they are.
+/// Limits of an account.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// The agent.

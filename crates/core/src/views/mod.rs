@@ -1,7 +1,7 @@
-//! What others get to see of sessions.
+//! The output of sessions.
 //!
-//! Comes in: a snapshot. Goes out: JSON ([`wire`]), sentences ([`explain`]), and answers
-//! for other programs (`reader`).
+//! Comes in: a snapshot. Goes out: JSON ([`wire`]), sentences ([`explain`]), and answers for
+//! other programs (`reader`).
 
 pub mod explain;
 #[cfg(feature = "reader")]

@@ -1,8 +1,8 @@
-//! The JSON that every view gives out; `schema/common.v1.schema.json` describes it.
+//! The JSON of every view; `schema/common.v1.schema.json` describes it.
 //!
-//! Times are RFC 3339 in UTC with milliseconds. What is absent is null, never 0
-//! or "". New fields may come, meanings never change within a version. A path that is
-//! not UTF-8 is a lossy text, and a field `..._bytes` beside it has its bytes.
+//! Times are RFC 3339 in UTC with milliseconds. An absent value is null, never 0 or "". Within a
+//! version, fields may be added and meanings never change. A path that is not UTF-8 is a lossy
+//! text, with its bytes in a second field `..._bytes`.
 
 mod convert;
 
@@ -14,8 +14,8 @@ use serde::Serialize;
 pub use convert::{limits, usage};
 pub use convert::{problem, resources, session, snapshot, timestamp};
 
-/// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
-/// lent by the session where it can be. For what is written and let go at once.
+/// The text type of a session in its wire form: `String`, or `Cow<str>`, which borrows from the
+/// session for output that is dropped at once.
 pub trait WireText<'a>: Serialize + From<&'a str> + From<String> {}
 
 impl<'a, T: Serialize + From<&'a str> + From<String>> WireText<'a> for T {}
@@ -23,24 +23,24 @@ impl<'a, T: Serialize + From<&'a str> + From<String>> WireText<'a> for T {}
 /// The version of this format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One look at one machine.
+/// One scan of one machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireSnapshot<S = WireSession> {
     /// [`SCHEMA_VERSION`]
     pub schema_version: u32,
     /// When the look was taken.
     pub taken_at: Option<String>,
-    /// Where PIDs mean what they mean here.
+    /// The PID scope of this machine.
     pub host: WireHost,
     /// The sessions.
     pub sessions: Vec<S>,
-    /// Agent processes that no session is known of.
+    /// Agent processes without a known session.
     pub unattributed: Vec<WireUnattributed>,
     /// What could not be read.
     pub problems: Vec<WireProblem>,
 }
 
-/// One session, and what the answer about it rests on.
+/// One session, with the evidence for its answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireExplained {
     /// The session, alone.
@@ -55,7 +55,7 @@ pub struct WireExplained {
 pub struct WireHost {
     /// The host's name.
     pub hostname: Option<String>,
-    /// The run of its kernel.
+    /// The boot of its kernel.
     pub boot_id: Option<String>,
     /// The PID namespace.
     pub pid_namespace: Option<u64>,
@@ -70,25 +70,25 @@ pub struct WireSession<T = String> {
     pub session_id: T,
     /// `live`, `exited` or `unknown`.
     pub liveness: &'static str,
-    /// Why.
+    /// The reason for `liveness`.
     pub reason: &'static str,
-    /// How a live one is known: `proven`, `consistent`, `inferred`.
+    /// How certain a live answer is: `proven`, `consistent`, `inferred`.
     pub confidence: Option<&'static str>,
-    /// What the conversation is doing.
+    /// The phase of the conversation.
     pub phase: Option<&'static str>,
-    /// Since when, as far as that is known.
+    /// The start of the phase, if known.
     pub phase_since: Option<String>,
-    /// What it was doing when its process exited without an end.
+    /// The phase when its process exited without an end.
     pub phase_at_exit: Option<&'static str>,
     /// What it waits for.
     pub waiting_for: Option<&'static str>,
-    /// What is asked of the person that it waits for.
+    /// What it asks the person.
     pub waiting_on: Option<WireWaitingOn<T>>,
-    /// The agent's own word for what it is doing, where it published one.
+    /// The agent's own word for the phase, if it publishes one.
     pub phase_word: Option<T>,
-    /// Its owner has exited and nobody said that it ended.
+    /// Its owner has exited and no end was recorded.
     pub orphan: bool,
-    /// The session that its process went on to.
+    /// The session that its process moved to.
     pub superseded_by: Option<T>,
     /// The session that it is a sub-agent of.
     pub parent_session_id: Option<T>,
@@ -96,7 +96,7 @@ pub struct WireSession<T = String> {
     pub owner: Option<WireProcess>,
     /// The owner runs many sessions.
     pub owner_shared: bool,
-    /// The process with the terminal, when that is another one.
+    /// The process with the terminal, if that is another process.
     pub client: Option<WireProcess>,
     /// Several processes could be its client.
     pub client_ambiguous: bool,
@@ -125,9 +125,9 @@ pub struct WireSession<T = String> {
     pub last_activity_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// How that came to be known, where hooks reported it.
+    /// The cause of the end, if hooks reported it.
     pub end_cause: Option<T>,
-    /// The processor time that went into it at least, where hooks reported it.
+    /// The least processor time that was used for it, if hooks reported it.
     pub cpu_seconds_at_least: Option<f64>,
     /// How full its context is.
     pub context: Option<WireContext>,
@@ -148,13 +148,13 @@ pub struct WireSession<T = String> {
     /// The bytes of `home` in base64, where they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub home_bytes: Option<String>,
-    /// Somebody asked not to be shown it.
+    /// It was hidden with `dismiss`.
     pub dismissed: bool,
-    /// How to get to see it; given only while it is live.
+    /// How to show it; only while it is live.
     pub attach: Option<WireCommand<T>>,
-    /// How to continue it; given only when it is not live.
+    /// How to resume it; only while it is not live.
     pub resume: Option<WireResume<T>>,
-    /// What all this rests on.
+    /// The evidence for the answer.
     pub evidence: Vec<WireEvidence<T>>,
 }
 
@@ -167,7 +167,7 @@ pub struct WireProcess {
     pub start_stamp: String,
     /// The unit of `start_stamp`.
     pub start_stamp_kind: &'static str,
-    /// When it began, by the wall clock of now.
+    /// When it began, by today's wall clock.
     pub started_at: Option<String>,
     /// The file that it executes.
     pub executable: Option<String>,
@@ -180,7 +180,7 @@ pub struct WireProcess {
     pub tty: Option<String>,
 }
 
-/// A live process of a session beside its owner.
+/// A live process of a session besides its owner.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireOtherLive {
     /// Its PID here.
@@ -191,7 +191,7 @@ pub struct WireOtherLive {
     pub pane: Option<WirePane>,
 }
 
-/// What is asked of the person that a session waits for.
+/// What a waiting session asks the person.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireWaitingOn<T = String> {
     /// The tool that it wants to use.
@@ -207,9 +207,9 @@ pub struct WireContext {
     pub tokens: u64,
     /// Tokens that fit.
     pub window: Option<u64>,
-    /// The one as a percentage of the other.
+    /// The ratio as a percentage.
     pub percent: Option<f64>,
-    /// The window is that of the model, and the session's own is not known.
+    /// The window is that of the model; the session's own window is not known.
     pub window_assumed: bool,
 }
 
@@ -222,21 +222,21 @@ pub struct WireTurn {
     pub output_tokens: Option<u64>,
 }
 
-/// The tokens that a session used in all, its sub-agents left out.
+/// The tokens that a session used in all, without its sub-agents.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireUsage {
-    /// Tokens sent that were neither read from a cache nor written to one. Null, as the next
-    /// three, where the agent records a cost alone.
+    /// Tokens sent that were neither read from a cache nor written to one. Null, like the next three,
+    /// if the agent records only a cost.
     pub input_tokens: Option<u64>,
     /// Tokens read from a cache.
     pub cached_input_tokens: Option<u64>,
     /// Tokens written to a cache.
     pub cache_write_tokens: Option<u64>,
-    /// Tokens received, those of reasoning among them.
+    /// Tokens received, including reasoning.
     pub output_tokens: Option<u64>,
     /// Tokens of reasoning, where the agent counts them.
     pub reasoning_tokens: Option<u64>,
-    /// What they cost, where the model has a price.
+    /// The cost, if the model has a price.
     pub cost: Option<WireCost>,
     /// Tokens whose model has no price: `cost` is without them.
     pub tokens_without_price: u64,
@@ -247,15 +247,15 @@ pub struct WireUsage {
 pub struct WireLimit {
     /// The agent that recorded it.
     pub agent: String,
-    /// The home in which it did.
+    /// The home in which it was recorded.
     pub home: String,
     /// What is limited, in the agent's word.
     pub name: Option<String>,
-    /// Over how many minutes use counts.
+    /// The length of the window, in minutes.
     pub window_minutes: Option<u64>,
-    /// How much of it was used, in percent.
+    /// The used share, in percent.
     pub used_percent: f64,
-    /// When use begins anew.
+    /// When the window starts anew.
     pub resets_at: Option<String>,
     /// When this was recorded.
     pub recorded_at: Option<String>,
@@ -264,18 +264,18 @@ pub struct WireLimit {
 /// A sum of money.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireCost {
-    /// How much.
+    /// The amount.
     pub amount: f64,
-    /// Of which currency, by ISO 4217.
+    /// The currency, by ISO 4217.
     pub currency: &'static str,
-    /// Who says so: `agent`, or `prices` for a table of prices.
+    /// The source: `agent`, or `prices` for a table of prices.
     pub source: &'static str,
 }
 
-/// What the processes of a session use.
+/// The resources of a session's processes.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireResources {
-    /// The owner serves several sessions: its numbers are those of all of them together.
+    /// The owner serves several sessions: the numbers are for all of them together.
     pub shared: bool,
     /// Its owner alone.
     pub owner: Option<WireProcessResources>,
@@ -287,13 +287,13 @@ pub struct WireResources {
 /// What one process uses.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireProcessResources {
-    /// How much of one processor; null in a single look.
+    /// Share of one processor; null in a single scan.
     pub cpu_percent: Option<f64>,
     /// Processor time so far.
     pub cpu_seconds: Option<f64>,
-    /// Memory that it has resident.
+    /// Resident memory.
     pub rss_bytes: Option<u64>,
-    /// The same, what it shares with others divided among them.
+    /// Resident memory, with shared parts divided among the processes that share them.
     pub pss_bytes: Option<u64>,
     /// Bytes read from storage.
     pub read_bytes: Option<u64>,
@@ -306,13 +306,13 @@ pub struct WireProcessResources {
 /// What a process and those below it use.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireTreeResources {
-    /// How many they are.
+    /// The number of processes.
     pub processes: usize,
-    /// How much of one processor; null in a single look.
+    /// Share of one processor; null in a single scan.
     pub cpu_percent: Option<f64>,
     /// Processor time so far.
     pub cpu_seconds: Option<f64>,
-    /// Memory that they have resident.
+    /// Resident memory.
     pub rss_bytes: Option<u64>,
 }
 
@@ -321,15 +321,15 @@ pub struct WireTreeResources {
 pub struct WirePane {
     /// The pane host: `tmux`, …
     pub host: &'static str,
-    /// The run of its server, where the host has one.
+    /// The run of its server, if the host has one.
     pub server: Option<WirePaneServer>,
     /// The host's name of the session around it.
     pub session: Option<String>,
     /// The host's name of the window around it.
     pub window: Option<String>,
-    /// The host's id of it; null where the host is recognized and the pane is not known.
+    /// The host's ID of it; null if the host is recognized but the pane is not known.
     pub pane: Option<String>,
-    /// The pane of another host that shows this one.
+    /// The pane of another host that shows this pane.
     pub outer: Option<Box<Self>>,
 }
 
@@ -343,7 +343,7 @@ pub struct WirePaneServer {
     pub socket_bytes: Option<String>,
     /// Its process.
     pub pid: Option<i32>,
-    /// When that began, raw.
+    /// When the process began, raw.
     pub start_stamp: Option<String>,
 }
 
@@ -379,14 +379,14 @@ pub struct WireCommand<T = String> {
     pub env_bytes: BTreeMap<String, String>,
 }
 
-/// A command that continues a session.
+/// A command that resumes a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireResume<T = String> {
     /// The command.
     #[serde(flatten)]
     pub command: WireCommand<T>,
-    /// False if it stands in a file that anybody may have written, rather than in
-    /// this program: nothing may run it that no person has read.
+    /// False if it stands in a file that any program may have written: run it only after a
+    /// person has read it.
     pub trusted: bool,
 }
 
@@ -395,22 +395,22 @@ pub struct WireResume<T = String> {
 pub struct WireEvidence<T = String> {
     /// What kind of thing it is.
     pub kind: &'static str,
-    /// The file, if it is one.
+    /// The file, if it is a file.
     pub path: Option<T>,
     /// The bytes of `path` in base64, where they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_bytes: Option<String>,
     /// What it says.
     pub says: T,
-    /// When that was said.
+    /// The date of the evidence.
     pub at: Option<String>,
-    /// What it was judged.
+    /// The verdict.
     pub verdict: &'static str,
-    /// Why.
+    /// The reason of the verdict.
     pub reason: &'static str,
 }
 
-/// An agent's process that no session is known of.
+/// An agent process without a known session.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireUnattributed {
     /// The agent.
@@ -432,7 +432,7 @@ pub struct WireUnattributed {
     pub candidates: Vec<String>,
     /// Their titles, in the same order, as far as they are known.
     pub candidate_titles: Vec<Option<String>>,
-    /// Why it has none.
+    /// Why it has no session.
     pub reason: String,
 }
 
@@ -450,13 +450,13 @@ pub struct WireProblem {
     pub message: String,
 }
 
-/// What a question is answered with, for readers in other languages: one of the two.
+/// The answer to a question, for readers in other languages: either field.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WireReply<T> {
     /// The answer.
     Answer(T),
-    /// Why there is none.
+    /// Why there is no answer.
     Error(WireError),
 }
 
@@ -471,8 +471,7 @@ pub struct WireError {
     pub candidates: Vec<WireCandidate>,
 }
 
-/// A session that an ambiguous id may mean. `AGENT:SESSION_ID` and the home together mean
-/// it alone.
+/// A session that an ambiguous ID may mean. `AGENT:SESSION_ID` and the home together identify it.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireCandidate {
     /// The agent.

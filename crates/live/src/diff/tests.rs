@@ -87,7 +87,7 @@ fn filters() -> [Filter; 4] {
     ]
 }
 
-/// What a reader knows, in an order that does not matter, without what is no change.
+/// The state of a reader, sorted, and without what does not count.
 fn known(snapshot: &Value) -> Value {
     let mut known = snapshot.clone();
     let sessions = known["sessions"].as_array_mut().unwrap();

@@ -29,7 +29,7 @@ fn each_filter_keeps_out_what_it_names_and_nothing_else() {
     };
     check(below("/w/app"), session(), true);
     check(below("/w/ap"), session(), false);
-    // A phase that is not known is none that was asked for.
+    // An unknown phase does not match a filter.
     let waiting = Filter {
         phases: set("waiting"),
         ..Filter::default()

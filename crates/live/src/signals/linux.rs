@@ -1,4 +1,4 @@
-//! Linux: one epoll over inotify, pidfds, and a clock that says when it was set.
+//! Linux: one epoll over inotify, pidfds, and a timer that reports clock changes.
 
 mod files;
 
@@ -22,18 +22,18 @@ use whosup_core::sessions::watch::Watch;
 use self::files::Files;
 use super::{Happened, WAIT_MAX, Watched};
 
-/// How many events are taken at once.
+/// How many events are read at once.
 const EVENTS_MAX: usize = 64;
 /// A date that never comes, in seconds since 1970.
 const NEVER_S: i64 = 1 << 40;
 
-// What a descriptor in the epoll is. From PROCESSES on it is a process's, by PID.
+// The tokens of descriptors in the epoll. From PROCESSES on: a process, by PID.
 const FILES: u64 = 0;
 const WAKER: u64 = 1;
 const CLOCK: u64 = 2;
 const PROCESSES: u64 = 1 << 32;
 
-/// Waits for what happens.
+/// Waits for signals.
 #[derive(Debug)]
 pub struct Signals {
     epoll: OwnedFd,
@@ -45,7 +45,7 @@ pub struct Signals {
     exited: HashMap<Pid, StartStamp>,
 }
 
-/// Wakes whoever waits.
+/// Wakes the waiting thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Waker(Arc<Wanted>);
 
@@ -55,23 +55,23 @@ struct Wanted {
     what: AtomicU8,
 }
 
-/// What is wanted of who is woken up.
+/// A request to the woken thread.
 const LOOK: u8 = 1;
 const STOP: u8 = 2;
 
 impl Waker {
-    /// Lets it see that something is to be done.
+    /// Makes it return from its wait.
     pub(crate) fn wake(&self) {
-        // Full means that it is awake.
+        // A full pipe means that it is awake.
         rustix::io::write(&self.0.event, &1_u64.to_ne_bytes()).ok();
     }
 
-    /// Lets it look.
+    /// Makes it take a look.
     pub(crate) fn look(&self) {
         self.want(LOOK);
     }
 
-    /// Lets it stop.
+    /// Makes it stop.
     pub(crate) fn stop(&self) {
         self.want(STOP);
     }
@@ -89,11 +89,11 @@ impl Waker {
 }
 
 impl Signals {
-    /// Waits for nothing yet.
+    /// Watches nothing yet.
     ///
     /// # Errors
     ///
-    /// [`io::Error`] if the system has no descriptors left, or no such thing.
+    /// [`io::Error`] if the system has no descriptors left, or lacks a facility.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -121,7 +121,7 @@ impl Signals {
         self.waker.clone()
     }
 
-    /// Watches this, and no longer what was watched before and is not in it.
+    /// Watches these paths and processes, and no others any more.
     pub(crate) fn watch(&mut self, machine: &Machine, watch: &Watch) -> Watched {
         let mut watched = Watched::default();
         self.watch_processes(machine, watch, &mut watched);
@@ -129,7 +129,7 @@ impl Signals {
         watched
     }
 
-    /// Watches the files of this alone, for tests.
+    /// Watches only the files, for tests.
     #[doc(hidden)]
     pub fn watch_files(&mut self, machine: &Machine, watch: &Watch) {
         self.files_again(machine, watch, &mut Watched::default());
@@ -166,7 +166,7 @@ impl Signals {
                     }
                     Err(error) => failed = Some(error.to_string()),
                 },
-                // It has exited since it was looked at.
+                // It has exited since the look.
                 Ok(None) => watched.is_more = true,
                 Err(error) => failed = Some(error.to_string()),
             }
@@ -176,7 +176,7 @@ impl Signals {
         }
     }
 
-    /// Waits until something happens, at most so long.
+    /// Waits until something happens, up to `timeout`.
     ///
     /// # Errors
     ///
@@ -202,14 +202,14 @@ impl Signals {
                     happened.is_anything |= wanted & LOOK != 0;
                 }
                 CLOCK => {
-                    // The clock was set, or the machine slept.
+                    // The clock was set, or the machine was asleep.
                     rustix::io::read(&self.clock, &mut [0; 8]).ok();
                     self.arm_clock()?;
                     happened.is_anything = true;
                 }
                 process => {
                     happened.is_anything = true;
-                    // It would be told of again and again.
+                    // Otherwise it would be reported again and again.
                     let pid = Pid::new(i64::try_from(process ^ PROCESSES).unwrap_or_default());
                     if let Some((pid, (stamp, _))) = pid
                         .ok()
@@ -233,8 +233,8 @@ impl Signals {
         )?)
     }
 
-    /// A timer that never comes up is cancelled when somebody sets the clock, or the machine
-    /// wakes up: timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`.
+    /// A timer that never expires is cancelled when the clock is set or the machine wakes up:
+    /// timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`.
     fn arm_clock(&self) -> io::Result<()> {
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         let never = Itimerspec {
@@ -253,7 +253,7 @@ impl Signals {
 }
 
 impl Watched {
-    /// Something can't be watched, and has to be looked at all the time.
+    /// Something can't be watched, and has to be polled.
     fn fail(&mut self, why: String) {
         self.is_polling = true;
         self.problems

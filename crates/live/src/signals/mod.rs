@@ -1,6 +1,6 @@
-//! What happens on the machine, as far as the system tells of it.
+//! Signals from the system that something on the machine has changed.
 //!
-//! It says that something happened and never what: a look finds that out.
+//! A signal does not say what changed: a look finds that out.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -18,7 +18,7 @@ pub use polled::Signals;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use polled::{Waker, thread_time};
 
-/// What happened.
+/// The signals of one wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Happened {
     /// Something that may change the answer.
@@ -29,16 +29,16 @@ pub struct Happened {
     pub is_stopped: bool,
 }
 
-/// What came of an order to watch.
+/// The result of an order to watch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Watched {
-    /// Something is watched that was not watched before.
+    /// A path or process is watched that was not watched before.
     pub(crate) is_more: bool,
-    /// Something gives no events, and has to be looked at all the time.
+    /// A path gives no events, and has to be polled.
     pub(crate) is_polling: bool,
     /// What can't be watched, and why.
     pub(crate) problems: Vec<String>,
 }
 
-/// The longest that one wait takes.
+/// The longest single wait.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Systems whose events are not used yet: it looks all the time, and says so.
+//! Systems whose events are not used yet: the engine polls, and reports that.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use whosup_core::sessions::watch::Watch;
 
 use super::{Happened, WAIT_MAX, Watched};
 
-/// Waits for nothing but being woken up.
+/// Waits only to be woken.
 #[derive(Debug)]
 pub struct Signals {
     waker: Waker,
 }
 
-/// Wakes whoever waits.
+/// Wakes the waiting thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waker(Arc<(Mutex<Wanted>, Condvar)>);
 
@@ -55,11 +55,11 @@ impl Waker {
 }
 
 impl Signals {
-    /// Waits for nothing yet.
+    /// Watches nothing yet.
     ///
     /// # Errors
     ///
-    /// None here.
+    /// Never on this system.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             waker: Waker::default(),
@@ -79,11 +79,11 @@ impl Signals {
         }
     }
 
-    /// Waits until it is woken up, at most so long.
+    /// Waits until it is woken, up to `timeout`.
     ///
     /// # Errors
     ///
-    /// None here.
+    /// Never on this system.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Happened> {
         let until = Instant::now() + timeout.min(WAIT_MAX);
         let (wanted, condition) = &*self.waker.0;
@@ -100,8 +100,7 @@ impl Signals {
     }
 }
 
-/// The time that looks take, as they come one after another: no more than that is known
-/// here of what they use.
+/// The elapsed time, since the processor time of this thread is not known here.
 pub(crate) fn thread_time() -> Duration {
     use std::sync::OnceLock;
 

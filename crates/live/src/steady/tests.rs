@@ -58,7 +58,7 @@ fn what_changes_with_each_record_is_published_once_a_second_and_the_last_of_it_i
         (session(&first)["last_activity_at"].clone(), due),
         (json!(2), None)
     );
-    // Another field is never held back.
+    // Other fields are never held back.
     let (second, due) = slow.hold(&first, &state(3, "working"), at(100));
     assert_eq!(
         session(&second),

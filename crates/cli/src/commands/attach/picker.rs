@@ -11,27 +11,27 @@ use crate::text::{cut, width};
 
 /// How many rows are shown at once.
 const ROWS_SHOWN_MAX: usize = 12;
-/// How many columns are used where the terminal does not say how many it has.
+/// The width if the terminal does not report one.
 const WIDTH_USUAL: usize = 80;
 /// How long a filter may be, in characters.
 const FILTER_CHARS_MAX: usize = 200;
-/// How wide the states are.
+/// The width of the states.
 const STATE_WIDTH: usize = 20;
 
-/// How many bytes of what is typed are read at once.
+/// How many bytes are read at once.
 const READ_BYTES: usize = 256;
 
-/// One session to choose.
+/// One row of the list.
 pub(super) struct Row {
-    /// What it does.
+    /// The state of the session.
     pub(super) state: String,
-    /// The colour of that.
+    /// The style of the state.
     pub(super) style: Style,
     /// The rest of the line.
     pub(super) text: String,
 }
 
-/// What a key does.
+/// The action of a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Key {
     Text(String),
@@ -43,12 +43,12 @@ enum Key {
     Other,
 }
 
-/// A person can be asked.
+/// Whether there is a terminal for it.
 pub(super) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks. The place of the row that was taken; `None` if the person left.
+/// Asks. Returns the index of the chosen row; `None` if the person left.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ pub(super) fn pick(err: &mut dyn Write, rows: &[Row], face: Face) -> anyhow::Res
     }
 }
 
-/// What was typed, and where the mark is.
+/// The filter and the selected row.
 #[derive(Debug, Default)]
 struct Choice {
     filter: String,
@@ -99,7 +99,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// The rows that have every word of the filter.
+    /// The rows that contain every word of the filter.
     fn matches(&self, rows: &[Row]) -> Vec<usize> {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
@@ -112,7 +112,7 @@ impl Choice {
     }
 }
 
-/// Draws over what was drawn before, and says how many lines that took.
+/// Draws over the last drawing, and returns the number of lines.
 fn draw(
     err: &mut dyn Write,
     rows: &[Row],
@@ -124,7 +124,7 @@ fn draw(
     clear(err, drawn)?;
     let columns = terminal_size::terminal_size_of(io::stderr());
     let columns = columns.map_or(WIDTH_USUAL, |(width, _)| usize::from(width.0));
-    // The mark stays among the rows that are shown.
+    // The selected row stays visible.
     let first = choice.at.saturating_sub(ROWS_SHOWN_MAX.saturating_sub(1));
     let mut text = String::new();
     let mut lines = 0;
@@ -152,7 +152,7 @@ fn draw(
     Ok(lines + 1)
 }
 
-/// Takes away what was drawn.
+/// Removes the last drawing.
 fn clear(err: &mut dyn Write, drawn: usize) -> io::Result<()> {
     if drawn > 1 {
         write!(err, "\u{1b}[{}A", drawn - 1)?;
@@ -169,14 +169,14 @@ fn read_keys() -> io::Result<Vec<Key>> {
     Ok(keys(bytes.get(..length).unwrap_or_default()))
 }
 
-/// What one read of the terminal means: what is typed fast, or pasted, comes at once.
+/// The keys of one read of the terminal: fast typing and pastes come together.
 fn keys(bytes: &[u8]) -> Vec<Key> {
     match bytes {
-        // The terminal is gone, or Escape alone.
+        // The end of the input, or Escape alone.
         [] | [0x1b] => return vec![Key::Leave],
         b"\x1b[A" | b"\x1bOA" => return vec![Key::Up],
         b"\x1b[B" | b"\x1bOB" => return vec![Key::Down],
-        // Another key with a sequence.
+        // Another key with an escape sequence.
         [0x1b, ..] => return vec![Key::Other],
         _ => {}
     }
@@ -201,7 +201,7 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
     keys
 }
 
-/// The terminal, giving each key as it is typed until the value is dropped.
+/// The terminal in raw mode, until the value is dropped.
 struct RawTerminal(Termios);
 
 impl RawTerminal {
@@ -216,7 +216,7 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // A terminal that is gone needs no modes.
+        // A terminal that is gone needs no reset.
         tcsetattr(io::stdin(), OptionalActions::Drain, &self.0).ok();
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_apart() {
+    fn keys_are_distinguished() {
         let text = |text: &str| Key::Text(text.to_owned());
         assert_eq!(keys(b"\x1b"), [Key::Leave]);
         assert_eq!(keys(b""), [Key::Leave]);
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(keys("é".as_bytes()), [text("é")]);
         assert_eq!(keys(b"\x1b[5~"), [Key::Other]);
         assert_eq!(keys(b"fast"), [text("fast")]);
-        // What comes at once is taken one after the other.
+        // Keys that come together are handled one by one.
         assert_eq!(
             keys(b"\x7f\x7ffast\r"),
             [Key::Erase, Key::Erase, text("fast"), Key::Take]

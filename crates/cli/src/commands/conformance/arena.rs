@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
 
-/// How deep a home is looked through.
+/// How deep a home is searched.
 const DEPTH_MAX: usize = 12;
-/// How many names of a home are looked at.
+/// How many files of a home are looked at.
 const NAMES_MAX: usize = 20_000;
-/// How much of a sidecar tells that a file was to become one.
+/// How many first bytes identify a file as the start of a sidecar.
 const HEAD_BYTES: usize = 16;
 /// The directory that sessions work in: it has a space and letters of two scripts.
 const WORK_DIR: &str = "dossier é 会話";
@@ -62,7 +62,7 @@ impl Arena {
         self.root().join("home")
     }
 
-    /// Where `XDG_STATE_HOME` points to: not to what is the default.
+    /// The target of `XDG_STATE_HOME`, which is not the default.
     pub(super) fn state(&self) -> PathBuf {
         self.root().join("home/state of its own")
     }
@@ -76,7 +76,7 @@ impl Arena {
         self.root().join(WORK_DIR)
     }
 
-    /// Lets every user write in it.
+    /// Gives every user write access.
     pub(super) fn open_to_all(&self) -> Result<(), String> {
         for directory in [self.root(), &self.home(), &self.work_dir()] {
             set_mode(directory, 0o777)?;
@@ -105,12 +105,12 @@ impl Arena {
         found
     }
 
-    /// Every sidecar in the home, by its path. One that is not whole is an error.
+    /// Every sidecar in the home, by path. An incomplete sidecar is an error.
     pub(super) fn claims(&self) -> Result<BTreeMap<PathBuf, Claim>, String> {
         self.claims_but(Path::new(""))
     }
 
-    /// Every sidecar but one, which need not be whole.
+    /// Every sidecar except one, which may be incomplete.
     pub(super) fn claims_but(&self, but: &Path) -> Result<BTreeMap<PathBuf, Claim>, String> {
         let mut claims = BTreeMap::new();
         let files = self.files().into_iter();
@@ -121,7 +121,7 @@ impl Arena {
                         .map_err(|error| format!("`{}`: {error}", self.shown(&path)))?;
                     claims.insert(path, Claim { sidecar, bytes });
                 }
-                // It has gone since.
+                // The file was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("`{}`: {error}", self.shown(&path))),
             }
@@ -142,8 +142,7 @@ impl Arena {
         }
     }
 
-    /// The temporary files that lie beside sidecars like `claim`. What an agent
-    /// itself keeps there is none.
+    /// Temporary files beside sidecars like `claim`, without the agent's own files there.
     pub(super) fn strays(&self, beside: &Path, claim: &Claim) -> Vec<String> {
         let files = self.files().into_iter();
         files
@@ -156,8 +155,8 @@ impl Arena {
             .collect()
     }
 
-    /// Temporary files beside sidecars whose writer is known, for they are whole.
-    /// Half a file may be somebody's who still writes it.
+    /// Complete temporary files beside sidecars, whose writer is therefore known. Half a file
+    /// may still be written by another process.
     pub(super) fn whole_strays(&self, beside: &Path) -> Vec<String> {
         let is_whole =
             |path: &PathBuf| fs::read(path).is_ok_and(|bytes| parse_sidecar(&bytes).is_ok());
@@ -169,7 +168,7 @@ impl Arena {
             .collect()
     }
 
-    /// A path as it is shown: below the home.
+    /// A path below the home, for messages.
     pub(super) fn shown(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.root()).unwrap_or(path);
         below.display().to_string()
@@ -182,8 +181,8 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
         .map_err(|error| format!("cannot set the mode of `{}`: {error}", path.display()))
 }
 
-/// Tells whether a file that is no sidecar was to become one like `sidecar`: it
-/// holds one or the beginning of one, or nothing under the name of a temporary file.
+/// Whether a file that is no sidecar was to become one like `sidecar`: it holds one or
+/// a prefix of one, or it is empty and has the name of a temporary file.
 fn is_temporary(name: &str, bytes: &[u8], sidecar: &[u8]) -> bool {
     let head = sidecar.get(..HEAD_BYTES).unwrap_or(sidecar);
     let is_named_so = name.starts_with('.') || name.to_ascii_lowercase().contains("tmp");
@@ -193,14 +192,14 @@ fn is_temporary(name: &str, bytes: &[u8], sidecar: &[u8]) -> bool {
     bytes.starts_with(head) || parse_sidecar(bytes).is_ok()
 }
 
-/// Tells whether readers take a file for a sidecar, by its name.
+/// Whether readers take a file for a sidecar, by name.
 pub(super) fn is_sidecar(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(is_sidecar_name)
 }
 
-/// Tells whether readers take a file for a sidecar, by its name.
+/// Whether readers take a name for that of a sidecar.
 pub(super) fn is_sidecar_name(name: &str) -> bool {
     name == "runtime.json" || name.ends_with(".runtime.json")
 }

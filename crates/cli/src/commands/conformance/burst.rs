@@ -1,4 +1,4 @@
-//! Many switches at once, watched by a reader that never rests.
+//! Many switches at once, watched by a reader that never pauses.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use super::subject::{Answer, Subject};
 
 /// How many switches are asked for without waiting for one.
 const SWITCHES: usize = 300;
-/// How many of them are told before an answer is read: a pipe holds 64 KiB.
+/// How many switches are sent before an answer is read: a pipe holds 64 KiB.
 const AHEAD: usize = 100;
 
-/// Tells it to switch over and over; a reader looks at everything meanwhile.
+/// Makes it switch over and over; a reader looks at everything meanwhile.
 pub(super) fn burst(kit: &Kit) -> Result<(Arena, Subject, Seen), String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "burst-first")?;
@@ -21,11 +21,11 @@ pub(super) fn burst(kit: &Kit) -> Result<(Arena, Subject, Seen), String> {
     let names = arena.files().into_iter().filter(|path| is_sidecar(path));
     let names = names.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
     let mut follower = Follower::of(&directory, names)?;
-    let mut told = 0;
+    let mut sent = 0;
     for answered in 0..SWITCHES {
-        while told < SWITCHES && told < answered + AHEAD {
-            subject.tell(&format!("switch burst-{told}"))?;
-            told += 1;
+        while sent < SWITCHES && sent < answered + AHEAD {
+            subject.send(&format!("switch burst-{sent}"))?;
+            sent += 1;
         }
         arena.claims()?;
         follower.follow();
@@ -53,7 +53,7 @@ pub(super) fn whole_and_never_missing(kit: &Kit) -> Result<Outcome, String> {
         ));
     }
     if seen.is_incomplete {
-        let why = "each session has a directory of its own, or this system tells of no events: \
+        let why = "each session has a directory of its own, or this system reports no events: \
                    every file that was seen was whole";
         return Ok(Outcome::Noted(why.to_owned()));
     }

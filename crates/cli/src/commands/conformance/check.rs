@@ -14,24 +14,24 @@ pub(super) const WITHOUT_RIGHTS: [&str; 4] = [
     "--clear-groups",
 ];
 
-/// One thing that must hold of every writer.
+/// A rule for every writer.
 pub(super) struct Check {
-    /// The word for `--only`.
+    /// The name for `--only`.
     pub(super) id: &'static str,
-    /// What holds, as a sentence.
+    /// The rule, as a sentence.
     pub(super) name: &'static str,
-    /// Finds out. The error says what does not hold.
+    /// Runs the check. The error describes the violation.
     pub(super) run: fn(&Kit) -> Result<Outcome, String>,
 }
 
-/// How a check that did not fail went.
+/// The result of a check that did not fail.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It holds.
+    /// The rule holds.
     Passed,
-    /// It holds, and there is something to say.
+    /// The rule holds, with a remark.
     Noted(String),
-    /// It could not be found out, and why.
+    /// The check is not possible, with the reason.
     Skipped(String),
 }
 
@@ -51,7 +51,7 @@ impl Kit {
         Arena::new().map_err(|error| format!("cannot make a temporary home: {error}"))
     }
 
-    /// How the program is started, by another one that changes what it may do.
+    /// A launch of the program by a wrapper that changes its rights or environment.
     pub(super) fn launch<'a>(&self, wrapper: &[&str], arena: &'a Arena) -> Launch<'a> {
         let wrapper = wrapper.iter().map(OsString::from);
         Launch {
@@ -76,8 +76,7 @@ impl Kit {
         Ok(subject)
     }
 
-    /// Finds out whether the program is there and answers at all: otherwise no check can
-    /// say anything about it.
+    /// Checks that the program exists and answers: otherwise no check has a meaning.
     pub(super) fn greet(&self) -> Result<(), String> {
         let arena = self.arena()?;
         match self.start(&arena)?.ask("start s-greeted")? {

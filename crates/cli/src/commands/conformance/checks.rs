@@ -1,4 +1,4 @@
-//! The checks, in the order in which they are made.
+//! The checks, in the order in which they run.
 
 mod claims;
 mod ending;
@@ -17,7 +17,7 @@ mod surroundings;
 use super::burst;
 use super::check::Check;
 
-/// Every check. `docs/conformance.md` describes each one, which a test holds.
+/// Every check. A test compares the list with `docs/conformance.md`.
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "fields",

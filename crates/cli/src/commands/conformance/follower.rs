@@ -1,5 +1,5 @@
-//! Follows every name that comes and goes in a directory, in order, so that
-//! nothing which a reader could have seen is missed.
+//! Follows every name that appears and disappears in a directory, in order, so that nothing
+//! that a reader could have seen is missed.
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::Follower;
@@ -11,11 +11,11 @@ pub(super) use other::Follower;
 pub(super) struct Seen {
     /// At some moment there was no sidecar.
     pub(super) was_missing: bool,
-    /// The most sidecars that there were at one moment.
+    /// The highest number of sidecars at one moment.
     pub(super) most: usize,
     /// A sidecar that was written under its own name.
     pub(super) written_in_place: Option<String>,
-    /// There was more than could be followed.
+    /// Events were lost.
     pub(super) is_incomplete: bool,
 }
 
@@ -52,7 +52,7 @@ mod linux {
             Ok(Self { watch, names, seen })
         }
 
-        /// Takes in what has happened since.
+        /// Reads the events since the last call.
         pub(in crate::commands::conformance) fn follow(&mut self) {
             for happened in self.watch.happened() {
                 let flags = happened.flags;
@@ -87,7 +87,7 @@ mod other {
 
     use super::Seen;
 
-    /// Nothing is followed here: what is seen is incomplete.
+    /// Without events nothing can be followed: the result is incomplete.
     pub(in crate::commands::conformance) struct Follower;
 
     impl Follower {

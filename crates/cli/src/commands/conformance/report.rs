@@ -1,4 +1,4 @@
-//! What the kit prints.
+//! The output of the kit.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::check::{Check, Outcome};
 use crate::text::visible;
 
-/// How wide the names of checks get, in columns.
+/// The width of the names of checks.
 const NAME_WIDTH: usize = 52;
 /// The version of the JSON.
 const SCHEMA_VERSION: u32 = 1;
@@ -21,13 +21,13 @@ enum Result {
     Skipped,
 }
 
-/// One check, as it ended.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub(super) struct Checked {
     id: &'static str,
     name: &'static str,
     result: Result,
-    /// What failed, why it was skipped, or what else there is to say.
+    /// Why it failed or was skipped, or a remark.
     message: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Claims that are planted where a writer wants to put its own.
+//! Claims that are planted where a writer is about to put its own.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use super::arena::{Arena, Claim};
 use super::check::{Kit, WITHOUT_RIGHTS};
 use super::subject::Subject;
 
-/// The session whose place is taken.
+/// The session of the planted claim.
 pub(super) const PLANTED: &str = "s-planted";
 /// The session that the program serves before and after.
 const BASE: &str = "s-base";
@@ -26,7 +26,7 @@ pub(super) type Fields = Map<String, Value>;
 pub(super) struct Stage {
     pub(super) arena: Arena,
     pub(super) subject: Subject,
-    /// A process that lives and serves nothing.
+    /// A live process that serves no session.
     witness: Subject,
     /// The PID of a process that has ended.
     gone: i32,
@@ -34,7 +34,7 @@ pub(super) struct Stage {
     owner: Option<u32>,
     /// Where the claim of [`PLANTED`] lies.
     pub(super) path: PathBuf,
-    /// What the program itself wrote there.
+    /// The program's own claim at that place.
     pub(super) own: Claim,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn now_ms() -> i64 {
     i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Looks at the process of a run.
+/// Looks up the process of a run.
 pub(super) fn process_of(subject: &Subject) -> Result<Process, String> {
     let pid = Pid::new(i64::from(subject.pid())).map_err(|error| error.to_string())?;
     let probed = system_backend().probe(pid);
@@ -53,14 +53,14 @@ pub(super) fn process_of(subject: &Subject) -> Result<Process, String> {
 }
 
 impl Stage {
-    /// With a program that runs as whoever runs the kit.
+    /// With a program that runs as the user who runs the kit.
     pub(super) fn new(kit: &Kit) -> Result<Self, String> {
         let arena = kit.arena()?;
         let subject = kit.start_session(&arena, BASE)?;
         Self::around(kit, arena, subject, None)
     }
 
-    /// With a program that runs as a user who is not root. `None` where that can't be.
+    /// With a program that runs without root's rights. `None` if that is not possible.
     pub(super) fn without_rights(kit: &Kit) -> Result<Option<Self>, String> {
         if !rustix::process::geteuid().is_root() {
             return Self::new(kit).map(Some);
@@ -104,19 +104,19 @@ impl Stage {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// What a process would write that is alive and serves [`PLANTED`] since now.
+    /// The claim of a live process that serves [`PLANTED`] since now.
     pub(super) fn living(&self) -> Result<Fields, String> {
         self.naming(&self.witness)
     }
 
-    /// The same of a process that has ended.
+    /// The same claim for a process that has ended.
     pub(super) fn dead(&self) -> Result<Fields, String> {
         let mut fields = self.living()?;
         fields.insert("pid".to_owned(), json!(self.gone));
         Ok(fields)
     }
 
-    /// The same of any run of the program.
+    /// The same claim for any run of the program.
     pub(super) fn naming(&self, run: &Subject) -> Result<Fields, String> {
         let parsed = serde_json::from_slice(&self.own.bytes);
         let mut fields: Fields = parsed.map_err(|error| error.to_string())?;
@@ -156,7 +156,7 @@ impl Stage {
         planted.map_err(|error| format!("cannot plant `{}`: {error}", path.display()))
     }
 
-    /// The program takes the session up, and what is there stays as it is.
+    /// Lets the program resume the session, and checks that the planted file stays as it is.
     pub(super) fn expect_left(&mut self, what: &str) -> Result<(), String> {
         let before = self.look();
         self.subject.must(&format!("switch {PLANTED}"))?;
@@ -179,7 +179,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The program takes the session up, and has the only claim.
+    /// Lets the program resume the session, and checks that it has the only claim.
     pub(super) fn expect_taken(&mut self, what: &str) -> Result<(), String> {
         self.subject.must(&format!("switch {PLANTED}"))?;
         let (path, claim) = self
@@ -192,8 +192,8 @@ impl Stage {
         self.subject.must(&format!("switch {BASE}"))
     }
 
-    /// What lies at the place: whose inode, and which bytes. (Nothing is opened that is
-    /// no regular file: somebody would have to write to a FIFO.)
+    /// The inode and the bytes of the file at the place. Only a regular file is opened: a
+    /// FIFO would block until another process writes to it.
     pub(super) fn look(&self) -> Option<(u64, Vec<u8>)> {
         use std::os::unix::fs::MetadataExt as _;
         let facts = fs::symlink_metadata(&self.path).ok()?;
@@ -206,7 +206,7 @@ impl Stage {
     }
 }
 
-/// A date as sidecars have it.
+/// A date in the format of sidecars.
 pub(super) fn seconds(ms: i64) -> Value {
     #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
     let seconds = ms as f64 / 1000.0;
@@ -218,7 +218,7 @@ pub(super) fn bytes_of(fields: &Fields) -> Vec<u8> {
     Value::Object(fields.clone()).to_string().into_bytes()
 }
 
-/// Finds out whether whosup itself proves here that the process of a claim is gone.
+/// Whether whosup itself can prove here that the process of a claim is gone.
 pub(super) fn is_provably_gone(fields: &Fields) -> bool {
     let Ok(sidecar) = parse_sidecar(&bytes_of(fields)) else {
         return false;

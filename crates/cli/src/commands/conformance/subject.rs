@@ -14,17 +14,17 @@ use rustix::process::{
 
 use super::arena::Arena;
 
-/// How often it is looked whether a process has ended, while that is waited for.
+/// How often to look whether a process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// How long a line may take to arrive that an ended process wrote.
+/// How long the last line of an ended process may take to arrive.
 const LAST_LINE: Duration = Duration::from_millis(300);
 
-/// Where `XDG_STATE_HOME` points to.
+/// The target of `XDG_STATE_HOME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateHome {
-    /// To a directory of the arena that is not the default.
+    /// A directory of the arena that is not the default.
     Elsewhere,
-    /// To a relative path, which does not count.
+    /// A relative path, which is ignored.
     Relative,
     /// The variable is not set.
     Unset,
@@ -38,28 +38,28 @@ pub(super) struct Launch<'a> {
     pub(super) timeout: Duration,
     pub(super) state_home: StateHome,
     pub(super) work_dir: PathBuf,
-    /// A path to start the program by, which gives the process its name.
+    /// The path to start the program by, which gives the process its name.
     pub(super) named: Option<PathBuf>,
 }
 
 /// One run of the program; it ends with this value.
 pub(super) struct Subject {
     child: Child,
-    /// Its PID is not its own any more.
+    /// It was reaped, so its PID may belong to another process.
     is_reaped: bool,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
     timeout: Duration,
 }
 
-/// What it answered to a line.
+/// The answer to a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It did it.
+    /// It did what the line asks.
     Ok,
-    /// It could not, and goes on.
+    /// It failed, and continues.
     Error(String),
-    /// It does not know this line.
+    /// It does not support this line.
     Unsupported,
 }
 
@@ -75,7 +75,7 @@ impl Launch<'_> {
             .env_remove("XDG_DATA_HOME")
             .env_remove("XDG_CONFIG_HOME")
             .current_dir(&self.work_dir)
-            // What it starts itself ends with it.
+            // A process group of its own: children of the program end with it.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -127,11 +127,11 @@ impl Subject {
         Pid::from_raw(self.pid())
     }
 
-    /// Writes a line, and does not wait for the answer.
-    pub(super) fn tell(&mut self, line: &str) -> Result<(), String> {
-        let input = self.input.as_mut().ok_or("it was told to end")?;
-        let told = writeln!(input, "{line}").and_then(|()| input.flush());
-        told.map_err(|error| match error.kind() {
+    /// Writes a line without waiting for the answer.
+    pub(super) fn send(&mut self, line: &str) -> Result<(), String> {
+        let input = self.input.as_mut().ok_or("it was asked to end")?;
+        let written = writeln!(input, "{line}").and_then(|()| input.flush());
+        written.map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe => "it ended without an answer".to_owned(),
             _ => format!("it does not take `{line}`: {error}"),
         })
@@ -152,8 +152,8 @@ impl Subject {
         }
     }
 
-    /// The next line, unless the process ends or is silent. A child of it may hold its
-    /// output open, so that the end of that is not waited for.
+    /// The next line, unless the process ends or is silent. The end of its output is not
+    /// waited for, since a child may hold the output open.
     fn next_line(&self) -> Result<String, String> {
         let began = Instant::now();
         let mut look_after = LOOK_EVERY;
@@ -175,11 +175,11 @@ impl Subject {
 
     /// Writes a line and waits for the answer.
     pub(super) fn ask(&mut self, line: &str) -> Result<Answer, String> {
-        self.tell(line)?;
+        self.send(line)?;
         self.answer().map_err(|error| format!("`{line}`: {error}"))
     }
 
-    /// Writes a line that must be done.
+    /// Writes a line that must succeed.
     pub(super) fn must(&mut self, line: &str) -> Result<(), String> {
         match self.ask(line)? {
             Answer::Ok => Ok(()),
@@ -235,7 +235,7 @@ impl Subject {
         self.has_become(WaitIdOptions::EXITED)
     }
 
-    /// Looks without reaping it: its PID stays its own. One that was reaped has exited.
+    /// Looks at its state without reaping it, which keeps its PID. True once it was reaped.
     fn has_become(&self, what: WaitIdOptions) -> bool {
         let Some(process) = self.process() else {
             return true;
@@ -244,7 +244,7 @@ impl Subject {
         !matches!(waitid(WaitId::Pid(process), options), Ok(None))
     }
 
-    /// Ends its children while its PID is still the name of their group, and reaps it.
+    /// Ends its children while its PID still names their process group, then reaps it.
     fn reap(&mut self) -> Result<ExitStatus, String> {
         if let Some(group) = self.process().filter(|_| !self.is_reaped) {
             kill_process_group(group, Signal::KILL).ok();

@@ -1,4 +1,4 @@
-//! Waits for what happens in a directory (inotify(7)).
+//! Waits for events of a directory (inotify(7)).
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -17,7 +17,7 @@ const EVENTS_BYTES_MAX: usize = 65_536;
 pub(super) struct Happened {
     pub(super) flags: ReadFlags,
     pub(super) name: String,
-    /// Pairs the two events of a rename.
+    /// The same number in both events of a rename.
     pub(super) cookie: u32,
 }
 
@@ -33,7 +33,7 @@ impl Watch {
         Self::with(directory, WatchFlags::empty())
     }
 
-    /// The same, and who has read a file.
+    /// The same, with an event when a file is read.
     pub(super) fn with_reads(directory: &Path) -> Result<Self, String> {
         Self::with(directory, WatchFlags::CLOSE_NOWRITE)
     }
@@ -53,13 +53,13 @@ impl Watch {
         Ok(Self { descriptor, read })
     }
 
-    /// What has happened since.
+    /// The events since the last call.
     pub(super) fn happened(&mut self) -> Vec<Happened> {
         self.read_more();
         self.read.drain(..).collect()
     }
 
-    /// Waits for the next event, for a while.
+    /// Waits for the next event, up to a time limit.
     pub(super) fn next(&mut self, timeout: Duration) -> Option<Happened> {
         let until = Instant::now() + timeout;
         loop {

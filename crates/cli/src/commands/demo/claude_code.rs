@@ -26,67 +26,67 @@ const DONE: &str = "08e6d1fa-94b3-4a5d-b8c7-3a2f1e0d9c99";
 /// Sessions of several states.
 pub(super) const SESSIONS: [&str; 5] = [WORKING, WAITING, IDLE, STARTING, CRASHED];
 
-/// A session, as its transcript tells of it.
-struct Told {
+/// A session as its transcript describes it.
+struct Script {
     id: &'static str,
     work_dir: &'static str,
     prompt: &'static str,
-    /// What was said last, unless the turn goes on.
+    /// The last reply, unless the turn continues.
     reply: Option<&'static str>,
     last_minutes_ago: i64,
 }
 
-const TOLD: &[Told] = &[
-    Told {
+const SCRIPTS: &[Script] = &[
+    Script {
         id: WORKING,
         work_dir: "src/shop",
         prompt: "Fix the flaky login test",
         reply: None,
         last_minutes_ago: 0,
     },
-    Told {
+    Script {
         id: WAITING,
         work_dir: "src/api",
         prompt: "Add rate limits to the public API",
         reply: None,
         last_minutes_ago: 12,
     },
-    Told {
+    Script {
         id: IDLE,
         work_dir: "src/billing",
         prompt: "Explain how invoices are numbered",
         reply: Some("Each shop has its own counter, and gaps are allowed."),
         last_minutes_ago: 34,
     },
-    Told {
+    Script {
         id: CRASHED,
         work_dir: "src/search",
         prompt: "Rebuild the search index without downtime",
         reply: None,
         last_minutes_ago: 47,
     },
-    Told {
+    Script {
         id: TWICE,
         work_dir: "src/docs",
         prompt: "Tidy up the release notes",
         reply: Some("Done: three sections, newest first."),
         last_minutes_ago: 5,
     },
-    Told {
+    Script {
         id: HEADLESS,
         work_dir: "src/infra",
         prompt: "Summarize last night's errors",
         reply: None,
         last_minutes_ago: 1,
     },
-    Told {
+    Script {
         id: UNTRUSTED,
         work_dir: "src/billing",
         prompt: "Upgrade the payment library",
         reply: Some("It is at version 7 now; the tests pass."),
         last_minutes_ago: 80,
     },
-    Told {
+    Script {
         id: DONE,
         work_dir: "src/shop",
         prompt: "Rename the order type",
@@ -116,10 +116,10 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// Writes what they leave behind.
+/// Writes the files of these sessions.
 pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
-    for told in TOLD {
-        props.lines(&transcript(props, told)?, &conversation(props, told)?)?;
+    for script in SCRIPTS {
+        props.lines(&transcript(props, script)?, &conversation(props, script)?)?;
     }
     write_sub_agent(props)?;
     let at = |minutes| Some(props.minutes_ago(minutes));
@@ -140,23 +140,23 @@ pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     write_record(props, "claude-gone", UNTRUSTED, &status("idle", 80), 0o666)
 }
 
-fn transcript(props: &Props<'_>, told: &Told) -> anyhow::Result<String> {
-    let folder = props.encoded(told.work_dir)?;
-    Ok(format!(".claude/projects/{folder}/{}.jsonl", told.id))
+fn transcript(props: &Props<'_>, script: &Script) -> anyhow::Result<String> {
+    let folder = props.encoded(script.work_dir)?;
+    Ok(format!(".claude/projects/{folder}/{}.jsonl", script.id))
 }
 
-fn conversation(props: &Props<'_>, told: &Told) -> anyhow::Result<Vec<Value>> {
+fn conversation(props: &Props<'_>, script: &Script) -> anyhow::Result<Vec<Value>> {
     let line = |kind: &str, minutes: i64, message: Value| {
         Ok::<_, anyhow::Error>(json!({
-            "type": kind, "sessionId": told.id, "cwd": props.text(told.work_dir)?,
+            "type": kind, "sessionId": script.id, "cwd": props.text(script.work_dir)?,
             "version": VERSION, "gitBranch": "main", "isSidechain": false,
             "timestamp": date(props.minutes_ago(minutes)), "message": message,
         }))
     };
-    let before = told.last_minutes_ago + 3;
-    let prompt = json!({ "role": "user", "content": told.prompt });
+    let before = script.last_minutes_ago + 3;
+    let prompt = json!({ "role": "user", "content": script.prompt });
     let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {} });
-    let (part, stop) = match told.reply {
+    let (part, stop) = match script.reply {
         Some(reply) => (json!({ "type": "text", "text": reply }), "end_turn"),
         None => (call, "tool_use"),
     };
@@ -165,13 +165,13 @@ fn conversation(props: &Props<'_>, told: &Told) -> anyhow::Result<Vec<Value>> {
     });
     let mut lines = vec![
         line("user", before, prompt)?,
-        line("assistant", told.last_minutes_ago, reply)?,
+        line("assistant", script.last_minutes_ago, reply)?,
     ];
-    // Nobody is asked for leave there: it goes on.
-    if told.id == HEADLESS {
+    // No permission is asked for there: the turn continues.
+    if script.id == HEADLESS {
         let result = json!({ "type": "tool_result", "tool_use_id": "toolu_1", "content": "412" });
         let message = json!({ "role": "user", "content": [result] });
-        lines.push(line("user", told.last_minutes_ago, message)?);
+        lines.push(line("user", script.last_minutes_ago, message)?);
     }
     Ok(lines)
 }
@@ -189,7 +189,7 @@ fn write_sub_agent(props: &Props<'_>) -> anyhow::Result<()> {
     props.lines(&format!("{file}.jsonl"), &[line])
 }
 
-/// Writes the record that a process has in the registry.
+/// Writes the record of a process in the registry.
 fn write_record(
     props: &Props<'_>,
     part: &str,
@@ -214,7 +214,7 @@ fn write_record(
     props.file_with_mode(&file, &record.to_string(), mode)
 }
 
-/// Writes what a hook told of the session that has just begun.
+/// Writes the record that a hook left of the session that has just begun.
 fn write_hook_record(props: &Props<'_>) -> anyhow::Result<()> {
     let actor = props.actor("claude-starting")?;
     let scope = props.scope();

@@ -1,5 +1,5 @@
-//! The threads of Codex in a demo: two of a daemon, one of them shown by a
-//! terminal, and two that one process went through without a daemon.
+//! The threads of Codex in a demo: two of a daemon, one of which a terminal shows, and two
+//! of one process without a daemon.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const MODEL: &str = "gpt-5-codex";
 
 /// One thread.
 struct Thread {
-    /// The last digits of its id; the first ones are its date.
+    /// The last digits of its ID; the first are its date.
     number: u64,
     work_dir: &'static str,
     name: &'static str,
@@ -24,7 +24,7 @@ struct Thread {
     now: Now,
 }
 
-/// What a thread does.
+/// The phase of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Now {
     Works,
@@ -37,7 +37,7 @@ const SHOWN: Thread = Thread {
     work_dir: "src/mobile",
     name: "Dark mode for the settings screen",
     born_minutes_ago: 26,
-    // A question from before the process began would be nobody's any more.
+    // A question from before the process began would not belong to it.
     last_minutes_ago: 0,
     now: Now::Asks,
 };
@@ -101,7 +101,7 @@ pub(super) fn parts(props: &Props<'_>) -> Vec<Part> {
     ]
 }
 
-/// Makes the folders of what the processes hold.
+/// Makes the directories of the files that the processes hold.
 pub(super) fn make_folders(props: &Props<'_>) -> anyhow::Result<()> {
     props.folder(".codex/thread-writer-locks")?;
     for thread in &THREADS {
@@ -110,7 +110,7 @@ pub(super) fn make_folders(props: &Props<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes what they leave behind.
+/// Writes the files of these threads.
 pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     for thread in &THREADS {
         props.lines(&thread.rollout(props), &thread.records(props)?)?;

@@ -1,4 +1,4 @@
-//! The sessions of kimi-cli in a demo. No file of it names a process.
+//! The sessions of kimi-cli in a demo. None of its files names a process.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::part::Part;
 use super::props::Props;
 
 const PROGRAM: &str = ".local/share/uv/tools/kimi-cli/bin/python3.13";
-/// What it puts over its arguments; those that follow are then empty.
+/// Its process title, which overwrites the arguments and leaves the rest empty.
 const TITLED: &[&str] = &["Kimi Code", "", "", ""];
 
 const PAIRED: &str = "6e4b1d97-58c0-4f3a-bd26-a7c90e8f1ddd";
@@ -26,13 +26,13 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// Writes what they leave behind.
+/// Writes the files of these sessions.
 pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     let began = props.actor("kimi-paired")?.began_at_ms;
     let prompt = "Draft the announcement";
     write_session(props, PAIRED, "src/docs", began, prompt)?;
-    // Two processes and two sessions in one directory: which has which can't
-    // be told.
+    // Two processes and two sessions in one directory: which process serves which session
+    // can't be known.
     let left = props.actor("kimi-left")?.began_at_ms;
     let right = props.actor("kimi-right")?.began_at_ms;
     let began = left.max(right);

@@ -1,4 +1,4 @@
-//! The process table of a demo: the system's, less what is not the demo's.
+//! The process table of a demo: only the demo's own processes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,8 +9,7 @@ use whosup_core::process::{
     Pid, PidScope, ProbeError, Process, StartStamp, Still, View,
 };
 
-/// A [`Backend`] that shows some processes of another one, as if there were no
-/// others.
+/// A [`Backend`] that shows only some processes of another.
 #[derive(Debug)]
 pub(super) struct OnlyThese {
     inner: Arc<dyn Backend>,
@@ -35,7 +34,7 @@ impl Backend for OnlyThese {
         self.inner.scope()
     }
 
-    /// Nobody is hidden where there is nobody else.
+    /// There are no other processes that could be hidden.
     fn view(&self) -> View {
         View {
             hide_pid: Ok(HidePid::Off),

@@ -1,4 +1,4 @@
-//! The parts that processes of a demo play.
+//! The parts that processes play in a demo.
 
 use std::path::PathBuf;
 
@@ -9,15 +9,15 @@ use whosup_core::process::{Pid, StartStamp};
 pub(super) struct Part {
     /// Its name within the demo.
     pub(super) name: &'static str,
-    /// Where its program is installed, below the home.
+    /// The path of its program, below the home.
     pub(super) program: &'static str,
-    /// Its arguments, the first of which is what it was started as.
+    /// Its arguments, the program's name first.
     pub(super) argv: Vec<String>,
-    /// The directory that it works in, below the home.
+    /// Its working directory, below the home.
     pub(super) work_dir: &'static str,
-    /// Whether somebody sits before it.
+    /// Whether a person is at its terminal.
     pub(super) terminal: Terminal,
-    /// What becomes of it before anybody looks.
+    /// What becomes of it before the scan.
     pub(super) fate: Fate,
     /// The files that it locks.
     pub(super) locks: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) open: Vec<PathBuf>,
 }
 
-/// Whether somebody sits before a process.
+/// Whether a person is at the terminal of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Terminal {
     /// It has a terminal.
@@ -34,17 +34,17 @@ pub(super) enum Terminal {
     None,
 }
 
-/// What becomes of a process before anybody looks.
+/// What becomes of a process before the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It stays.
+    /// It keeps running.
     Stays,
-    /// It is killed, and leaves behind what it wrote.
+    /// It is killed, and its files stay.
     Crashes,
 }
 
 impl Part {
-    /// A process at a terminal that stays.
+    /// A process with a terminal that keeps running.
     pub(super) fn new(
         name: &'static str,
         program: &'static str,
@@ -69,7 +69,7 @@ impl Part {
         self
     }
 
-    /// The same, killed before anybody looks.
+    /// The same, killed before the scan.
     pub(super) const fn crashing(mut self) -> Self {
         self.fate = Fate::Crashes;
         self

@@ -1,4 +1,4 @@
-//! What agents left behind in the home of a demo.
+//! The files of agents in the home of a demo.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,12 +15,12 @@ use super::stage::Stage;
 /// One minute, in milliseconds.
 const MINUTE_MS: i64 = 60_000;
 
-/// Writes what agents leave behind.
+/// Writes files of agents.
 #[derive(Debug)]
 pub(super) struct Props<'a> {
     stage: &'a Stage,
     now_ms: i64,
-    /// When the processes had been started, which takes seconds on a busy machine.
+    /// When all processes had started, which takes seconds on a busy machine.
     ready_ms: i64,
     actors: HashMap<&'static str, Actor>,
     scope: PidScope,
@@ -38,7 +38,7 @@ impl<'a> Props<'a> {
         }
     }
 
-    /// The same with the processes that have been started, at `ready_ms`.
+    /// The same, with the processes that had started at `ready_ms`.
     pub(super) fn with_actors(self, actors: HashMap<&'static str, Actor>, ready_ms: i64) -> Self {
         Self {
             actors,
@@ -53,7 +53,7 @@ impl<'a> Props<'a> {
         actor.with_context(|| format!("cannot find who poses as `{name}`"))
     }
 
-    /// The processes that are there when somebody looks.
+    /// The processes that exist during the scan.
     pub(super) fn pids_that_stay(&self) -> impl Iterator<Item = Pid> {
         let staying = self.actors.values();
         staying
@@ -61,7 +61,7 @@ impl<'a> Props<'a> {
             .map(|actor| actor.pid)
     }
 
-    /// Where PIDs mean what they mean here.
+    /// The PID scope of this machine.
     pub(super) const fn scope(&self) -> &PidScope {
         &self.scope
     }
@@ -71,14 +71,14 @@ impl<'a> Props<'a> {
         self.stage.home().join(below_home)
     }
 
-    /// The same as text, for what is written into files.
+    /// The same as text, for the contents of files.
     pub(super) fn text(&self, below_home: &str) -> anyhow::Result<String> {
         let path = self.path(below_home);
         let text = path.to_str().map(str::to_owned);
         text.with_context(|| format!("cannot use `{}`: it is not UTF-8", path.display()))
     }
 
-    /// A directory's name as Claude Code and qwen-code name their folders.
+    /// The folder name that Claude Code and qwen-code give to a directory.
     pub(super) fn encoded(&self, below_home: &str) -> anyhow::Result<String> {
         let text = self.text(below_home)?;
         let units = text.encode_utf16().map(|unit| {
@@ -88,7 +88,7 @@ impl<'a> Props<'a> {
         Ok(units.collect())
     }
 
-    /// An instant in milliseconds since 1970. What happens now happens in processes that run.
+    /// An instant in milliseconds since 1970; the newest are after the start of the processes.
     pub(super) const fn minutes_ago(&self, minutes: i64) -> i64 {
         match minutes {
             0 => self.ready_ms,

@@ -22,12 +22,12 @@ pub(super) fn parts() -> Vec<Part> {
     let qwen = |name, work_dir| Part::new(name, PROGRAM, &["node", SCRIPT], work_dir);
     vec![
         qwen("qwen-idle", "src/web"),
-        // Whatever had its PID before left a sidecar behind.
+        // An earlier process with this PID left a sidecar behind.
         qwen("qwen-new", "src/search"),
     ]
 }
 
-/// Writes what they leave behind.
+/// Writes the files of these sessions.
 pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     let idle = props.actor("qwen-idle")?;
     let prompt = "Translate the settings page";
@@ -48,7 +48,7 @@ pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     let dated = props.minutes_ago(60);
     write_sidecar(props, ELSEWHERE, "src/search", dated, new, OTHER_HOST)?;
 
-    // Cut off in the middle.
+    // Torn in the middle.
     props.file(
         ".qwen/sessions/31337.json",
         "{\"schemaVersion\":1,\"pid\":313",

@@ -1,4 +1,4 @@
-//! What a demo puts up and takes down: a temporary directory and processes.
+//! A demo's temporary directory and processes.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read as _};
@@ -19,21 +19,21 @@ use whosup_core::process::{Pid, system_backend};
 use super::part::{Actor, Fate, Part, Terminal};
 use crate::pose::{Pose, READY};
 
-/// How long the processes may take to be in place.
+/// How long the processes may take to start.
 const READY_TIME_MAX: Duration = Duration::from_secs(30);
-/// How much a process that can't pose may say about that, in bytes.
+/// How long the error message of a process may be, in bytes.
 const COMPLAINT_BYTES_MAX: usize = 4096;
 
 /// A temporary directory and the processes that pose there.
 ///
-/// Goes when it is dropped, and when a signal ends the program.
+/// Both are removed when it is dropped, and when a signal ends the program.
 #[derive(Debug)]
 pub(super) struct Stage {
     home: PathBuf,
     up: Arc<Mutex<Up>>,
 }
 
-/// What is up, to be taken down by whoever comes first.
+/// What was set up, taken down once by the first who asks.
 #[derive(Debug)]
 struct Up {
     directory: Option<TempDir>,
@@ -44,13 +44,12 @@ struct Up {
 struct Running {
     child: Child,
     fate: Fate,
-    /// The side of its terminal on which somebody would sit.
+    /// The side of the terminal on which a person would sit.
     _terminal: Option<OwnedFd>,
 }
 
 impl Stage {
-    /// Makes the temporary directory, and sees to it that a signal takes it
-    /// down again.
+    /// Makes the temporary directory, and lets signals remove it.
     pub(super) fn build() -> anyhow::Result<Self> {
         let signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])
             .context("cannot prepare for the end of the demo")?;
@@ -85,13 +84,13 @@ impl Stage {
         &self.home
     }
 
-    /// Does something in the temporary directory, while nobody takes it down.
+    /// Runs `act` in the temporary directory, which is not taken down meanwhile.
     pub(super) fn with<T>(&self, act: impl FnOnce(&Path) -> T) -> T {
         let _up = self.up();
         act(&self.home)
     }
 
-    /// Starts the processes and waits until all are in place.
+    /// Starts the processes and waits until all are ready.
     pub(super) fn start(&self, parts: &[Part]) -> anyhow::Result<HashMap<&'static str, Actor>> {
         let original = self.home.with_file_name("whosup");
         self.with(|_| copy_of_this_program(&original))?;
@@ -116,7 +115,7 @@ impl Stage {
         Ok(actors)
     }
 
-    /// Ends the processes whose part it is to crash.
+    /// Ends the processes that play a crash.
     pub(super) fn end_crashed(&self) -> anyhow::Result<()> {
         let mut up = self.up();
         let is_crashing = |running: &Running| running.fate == Fate::Crashes;
@@ -128,7 +127,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Takes everything down.
+    /// Removes everything.
     pub(super) fn end(self) -> anyhow::Result<()> {
         self.up().end()
     }
@@ -140,7 +139,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Whoever wants to know of a failure calls `end`.
+        // A caller that wants the error calls `end`.
         self.up().end().ok();
     }
 }
@@ -149,15 +148,14 @@ fn lock(up: &Mutex<Up>) -> MutexGuard<'_, Up> {
     up.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes everything down when a signal comes, and then ends as that signal
-/// ends a program.
+/// Removes everything when a signal comes, then ends as that signal ends a program.
 ///
-/// The lock is not given back: nothing is put up any more.
+/// The lock is never released: nothing may be set up any more.
 fn end_on_signal(mut signals: Signals, up: Arc<Mutex<Up>>) -> anyhow::Result<()> {
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             let mut up = lock(&up);
-            // It ends either way.
+            // A failure changes nothing about the end.
             up.end().ok();
             signal_hook::low_level::emulate_default_handler(signal).ok();
         }
@@ -172,7 +170,7 @@ fn end_on_signal(mut signals: Signals, up: Arc<Mutex<Up>>) -> anyhow::Result<()>
 impl Up {
     fn end(&mut self) -> anyhow::Result<()> {
         for mut running in self.running.drain(..) {
-            // It may have ended by itself.
+            // It may have exited already.
             running.end().ok();
         }
         let Some(directory) = self.directory.take() else {
@@ -200,7 +198,7 @@ fn wait_until_ready(mut stdout: ChildStdout, deadline: Instant) -> anyhow::Resul
     if poll(&mut waited, Some(&left))? == 0 {
         bail!("it was not ready in {} s", READY_TIME_MAX.as_secs());
     }
-    // It says one thing: that it is ready, or why it is not and that it ends.
+    // One message: that it is ready, or why it fails.
     let mut said = vec![0; COMPLAINT_BYTES_MAX];
     let count = stdout.read(&mut said)?;
     said.truncate(count);
@@ -220,17 +218,17 @@ fn actor(part: &Part, pid: u32) -> anyhow::Result<Actor> {
         pid,
         began_at_ms: process
             .began_at_ms
-            .map_err(|reason| anyhow!("cannot tell when process {pid} began: {reason}"))?,
+            .map_err(|reason| anyhow!("cannot read when process {pid} started: {reason}"))?,
         stamp: process.stamp,
         fate: part.fate,
     })
 }
 
-/// Copies the program that runs here. A copy, so that the original is left
-/// alone; the others are links to it.
+/// Copies the running program, so that the original is left alone; the other programs are
+/// links to the copy.
 fn copy_of_this_program(to: &Path) -> anyhow::Result<()> {
     let this = if cfg!(target_os = "linux") {
-        // Also where the file has been replaced meanwhile.
+        // Works also if the file was replaced meanwhile.
         PathBuf::from("/proc/self/exe")
     } else {
         std::env::current_exe().context("cannot find this program")?
@@ -247,7 +245,7 @@ fn install(original: &Path, program: &Path) -> std::io::Result<()> {
     match std::fs::hard_link(original, program) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        // Not every file system has links.
+        // Not every file system supports links.
         Err(_) => std::fs::copy(original, program).map(|_| ()),
     }
 }
@@ -275,7 +273,7 @@ fn start(part: &Part, program: &Path, home: &Path) -> anyhow::Result<Running> {
         .env("HOME", home)
         .envs(
             pose.variables()
-                .context("cannot tell a process its files")?,
+                .context("cannot pass a process its files")?,
         )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -298,8 +296,7 @@ fn start(part: &Part, program: &Path, home: &Path) -> anyhow::Result<Running> {
     })
 }
 
-/// A terminal, and its path. Where there are none to be had, the demo goes
-/// without.
+/// A terminal and its path. If there is none to be had, the demo works without.
 fn open_terminal() -> Option<(OwnedFd, PathBuf)> {
     use std::os::unix::ffi::OsStringExt as _;
 

@@ -1,14 +1,14 @@
-//! What is wrong, and what puts it right.
+//! A finding, and its fix.
 
 use std::path::PathBuf;
 
 use whosup_core::adapter::Adapter;
 
-/// What was checked, and what is wrong there.
+/// A check, with its findings.
 pub(super) struct Check {
     /// A name for programs.
     pub(super) name: &'static str,
-    /// What is true if nothing is wrong.
+    /// The statement if all is well.
     pub(super) fine: String,
     /// What is wrong.
     pub(super) findings: Vec<Finding>,
@@ -29,9 +29,9 @@ impl Check {
     }
 }
 
-/// What `--fix` made of a finding.
+/// The result of `--fix`.
 pub(super) enum Outcome {
-    /// It was left to a person.
+    /// It needs a person.
     Left,
     /// It is fixed.
     Fixed,
@@ -39,21 +39,21 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// Something that is wrong.
+/// A problem.
 pub(super) struct Finding {
-    /// What.
+    /// What is wrong.
     pub(super) what: String,
-    /// What to do: a command, or words where there is none.
+    /// What to do: a command, or words if there is no command.
     pub(super) fix: String,
-    /// What `--fix` does; `None` if it is left to a person.
+    /// The fix of `--fix`; `None` if it needs a person.
     pub(super) remedy: Option<Remedy>,
-    /// What became of it.
+    /// The result of `--fix`.
     pub(super) outcome: Outcome,
 }
 
-/// What `--fix` does.
+/// A fix of `--fix`.
 pub(super) enum Remedy {
-    /// Sets the hooks of an agent in one of its homes.
+    /// Installs the hooks of an agent in one of its homes.
     SetHooks {
         /// The agent.
         adapter: &'static dyn Adapter,
@@ -63,7 +63,7 @@ pub(super) enum Remedy {
 }
 
 impl Finding {
-    /// One that a person has to put right.
+    /// A finding that needs a person.
     pub(super) fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -73,7 +73,7 @@ impl Finding {
         }
     }
 
-    /// The same, which `--fix` puts right.
+    /// The same, with a fix for `--fix`.
     pub(super) fn with(self, remedy: Remedy) -> Self {
         Self {
             remedy: Some(remedy),

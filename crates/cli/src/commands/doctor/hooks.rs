@@ -1,4 +1,4 @@
-//! What is wrong with hooks.
+//! Problems with hooks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use super::finding::{Finding, Remedy};
 use crate::app::App;
 use crate::text;
 
-/// How long after hooks were set an agent that was started before may be silent,
-/// in milliseconds.
+/// How long an agent that was started before the hooks were installed may be silent, in
+/// milliseconds.
 const STARTED_BEFORE_MS: i64 = 60 * 60 * 1_000;
-/// Everybody may write (`S_IWOTH`, inode(7)).
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Everyone may write (`S_IWOTH`, inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 /// Only its owner removes or renames an entry (`S_ISVTX`, inode(7)).
 const STICKY: u32 = 0o1000;
 /// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Hooks that are set in part, run a program that is gone or older, or are silent.
+/// Hooks that are incomplete, run a missing or older program, or are silent.
 pub(super) fn findings(
     app: &App<'_>,
     sessions: &[Session],
@@ -96,7 +96,7 @@ fn of_settings(
     findings
 }
 
-/// Says what is wrong with the program that hooks run.
+/// What is wrong with the program that hooks run.
 fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> {
     let path = found(app, program)?;
     let mounts = app.world.machine().mounts();
@@ -123,10 +123,10 @@ fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> 
     }
 }
 
-/// Where the program is that settings name: at its path, or on the search path.
+/// Finds the program that settings name: at its path, or on the search path.
 ///
-/// A relative path leads elsewhere from each directory that an agent works in, and
-/// whoever wrote that directory's files chose what it leads to: nothing is run by one.
+/// A relative path means a different program in each directory that an agent works in,
+/// and the author of that directory's files chose it: it is never run.
 fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
     let path = Path::new(program);
     if path.is_absolute() {
@@ -144,12 +144,12 @@ fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
     found.ok_or_else(|| "is not on `PATH`".to_owned())
 }
 
-/// Refuses a program that anybody may have put where it is: nothing runs it to ask
-/// what it is.
+/// Refuses a program that another user may have put there: it is not even run to ask for
+/// its version.
 fn check_safe(program: &Path) -> Result<(), String> {
     let real = program.canonicalize().map_err(|error| error.to_string())?;
-    // Where there are no modes, nothing says that everybody may write.
-    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WRITABLE_BY_EVERYBODY != 0;
+    // Without modes, no file is known to be world-writable.
+    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WORLD_WRITABLE != 0;
     let is_sticky = |path: &Path| mode_of(path).unwrap_or(0) & STICKY != 0;
     let unsafe_at = |place: &Path| {
         let place = text::visible(&place.to_string_lossy());
@@ -160,8 +160,8 @@ fn check_safe(program: &Path) -> Result<(), String> {
     }
     for path in [program, &real] {
         for (above, directory) in path.ancestors().skip(1).enumerate() {
-            // In a directory with the sticky bit nobody replaces what is another's, but
-            // anybody may have been the first.
+            // In a directory with the sticky bit no user can replace another user's file, but any
+            // user may have created it first.
             let is_kept = above > 0 && is_sticky(directory);
             if is_open(directory) && !is_kept {
                 return unsafe_at(directory);
@@ -171,7 +171,7 @@ fn check_safe(program: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether a version comes before another one; what is no version does not.
+/// Whether a version is older than another; false if either is no version.
 fn is_older(version: &str, than: &str) -> bool {
     let numbers = |text: &str| -> Option<Vec<u64>> {
         let numbers = text.split(['-', '+']).next()?.split('.');
@@ -183,7 +183,7 @@ fn is_older(version: &str, than: &str) -> bool {
     }
 }
 
-/// Hooks that were set, and of which nothing was heard though the agent was used.
+/// Hooks that are installed, but reported nothing though the agent was used.
 fn of_silence(
     adapter: &'static dyn Adapter,
     home: &Home,
@@ -208,7 +208,7 @@ fn of_silence(
         .filter(|one| one.key.agent == agent && one.key.home == home.root)
         .filter_map(Session::last_activity_at_ms)
         .max();
-    // A process that was started before may not have read them.
+    // A process that started before may not have read the settings.
     let is_used = used.is_some_and(|at_ms| at_ms.saturating_sub(since) > STARTED_BEFORE_MS);
     if is_heard || !(is_used || is_untrusted) {
         return None;

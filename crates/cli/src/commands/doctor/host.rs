@@ -1,4 +1,4 @@
-//! What is wrong with this computer, as far as it keeps whosup from telling.
+//! Properties of this computer that keep whosup from seeing sessions.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use whosup_core::machine::Machine;
 
 use super::finding::{Check, Finding};
 
-/// Where Linux says how much may be watched.
+/// The limits of inotify on Linux.
 const LIMITS: &str = "/proc/sys/fs/inotify";
-/// How many watches are few: an agent's home with some thousand sessions has more.
+/// Fewer watches than this are too few: an agent's home may have thousands of sessions.
 const WATCHES_MIN: u64 = 8_192;
-/// How many instances are few: editors and agents take some each.
+/// Fewer instances than this are too few: each editor and agent takes some.
 const INSTANCES_MIN: u64 = 128;
-/// Before this, in milliseconds since 1970, no clock of today is right: 2020.
+/// No current clock shows less, in milliseconds since 1970: the year 2020.
 const CLOCK_MIN_MS: i64 = 1_577_836_800_000;
 
-/// What keeps processes from being seen or told apart, and files from being watched.
+/// What hides processes, makes them indistinguishable, or keeps files from being watched.
 pub(super) fn checks(machine: &Machine) -> Vec<Check> {
     let processes = of_process_table(machine).into_iter();
     let limits = [
@@ -63,7 +63,7 @@ fn of_process_table(machine: &Machine) -> Vec<Finding> {
     unusable.into_iter().chain(hidden).collect()
 }
 
-/// Without these no record can be compared with a process, and none is ended.
+/// Without host, boot and namespace no record can be matched with a process, or ended.
 fn of_identity(machine: &Machine) -> Vec<Finding> {
     let scope = machine.table().scope();
     let unknown = [
@@ -74,7 +74,7 @@ fn of_identity(machine: &Machine) -> Vec<Finding> {
     let finding = |(what, error): (&str, Option<&_>)| {
         let error: &whosup_core::process::Absent = error?;
         Some(Finding::new(
-            format!("cannot tell the {what}: {error}; no session is ended by a sweep"),
+            format!("cannot determine the {what}: {error}; no session is ended by a sweep"),
             "run this where /proc can be read: mount -t proc proc /proc",
         ))
     };
@@ -102,8 +102,8 @@ mod tests {
 
     use super::{checks, of_limit};
 
-    /// What is wrong with a machine of this kind, but for its limits.
-    fn told(now_ms: i64, table: Recorded) -> Vec<String> {
+    /// What is wrong with a machine of this kind, limits aside.
+    fn reported(now_ms: i64, table: Recorded) -> Vec<String> {
         let machine = Machine::new(
             Environment::new(None, None, []),
             now_ms,
@@ -123,17 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_processes_and_dates_from_being_told_is_found() {
+    fn hidden_processes_and_wrong_clocks_are_found() {
         let now_ms = super::CLOCK_MIN_MS;
-        assert_eq!(told(now_ms, Recorded::initial()), [""; 0]);
+        assert_eq!(reported(now_ms, Recorded::initial()), [""; 0]);
         let clock = ["the clock is years behind: claims can't be dated"];
-        assert_eq!(told(now_ms - 1, Recorded::initial()), clock);
+        assert_eq!(reported(now_ms - 1, Recorded::initial()), clock);
 
         let hidden = View {
             is_everything_shown: Ok(false),
             ..Recorded::initial().view()
         };
-        let hidden = told(now_ms, Recorded::initial().with_view(hidden));
+        let hidden = reported(now_ms, Recorded::initial().with_view(hidden));
         assert_eq!(hidden.len(), 1, "{hidden:?}");
         assert!(hidden[0].starts_with("processes of other users are hidden"));
 
@@ -142,18 +142,18 @@ mod tests {
             boot: Err(Absent::PermissionDenied),
             pid_namespace: Err(Absent::PermissionDenied),
         };
-        let identity = told(now_ms, Recorded::initial().with_scope(unknown()));
-        for (what, told) in ["host name", "boot", "PID namespace"].iter().zip(&identity) {
+        let identity = reported(now_ms, Recorded::initial().with_scope(unknown()));
+        for (what, reported) in ["host name", "boot", "PID namespace"].iter().zip(&identity) {
             assert!(
-                told.starts_with(&format!("cannot tell the {what}: ")),
-                "{told}"
+                reported.starts_with(&format!("cannot determine the {what}: ")),
+                "{reported}"
             );
         }
         assert_eq!(identity.len(), 3, "{identity:?}");
     }
 
     #[test]
-    fn a_low_limit_is_told_with_the_command_that_raises_it() {
+    fn a_low_limit_is_reported_with_the_command_that_raises_it() {
         let finding = of_limit("max_user_watches", "1024\n", 8_192).unwrap();
         assert!(finding.what.ends_with("max_user_watches is 1024"));
         assert_eq!(finding.fix, "sysctl -w fs.inotify.max_user_watches=8192");

@@ -1,4 +1,4 @@
-//! What is wrong with session records, and with what else could not be read.
+//! Problems with session records, and with other unreadable files.
 
 use whosup_core::machine::problem::Problem;
 use whosup_core::sources::record::StoredRecord;
@@ -7,12 +7,12 @@ use whosup_track::{Kept, SweepReport};
 use super::finding::Finding;
 use crate::text;
 
-/// How many problems are told one by one.
-const PROBLEMS_TOLD_MAX: usize = 10;
-/// How far ahead of the clock a record may be dated, in milliseconds.
+/// How many problems are reported one by one.
+const PROBLEMS_SHOWN_MAX: usize = 10;
+/// How far in the future a record may be dated, in milliseconds.
 const AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;
 
-/// What the sweep could not end, and what it could not use.
+/// The problems of the sweep.
 pub(super) fn of_sweep(report: &SweepReport) -> Vec<Finding> {
     let kept = report.kept.iter().map(|kept| {
         let Kept {
@@ -40,7 +40,7 @@ pub(super) fn of_sweep(report: &SweepReport) -> Vec<Finding> {
     kept.chain(problems).collect()
 }
 
-/// Records that are dated later than now: the clock was set back since.
+/// Records that are dated in the future: the clock was set back since.
 pub(super) fn of_dates(records: &[StoredRecord], now_ms: i64) -> Option<Finding> {
     let latest = now_ms.saturating_add(AHEAD_MS_MAX);
     let is_ahead = |stored: &&StoredRecord| stored.record.last_event_at_ms > latest;
@@ -54,15 +54,15 @@ pub(super) fn of_dates(records: &[StoredRecord], now_ms: i64) -> Option<Finding>
     })
 }
 
-/// What a look could not read, less what the sweep could not use.
+/// The problems of the scan, without those of the sweep.
 pub(super) fn of_look(problems: &[Problem], report: &SweepReport) -> Vec<Finding> {
     let is_new = |problem: &&Problem| !report.problems.contains(problem);
     let new = problems.iter().filter(is_new);
-    let told = new.take(PROBLEMS_TOLD_MAX).map(|problem| {
+    let findings = new.take(PROBLEMS_SHOWN_MAX).map(|problem| {
         Finding::new(
             format!("ignored: {problem}"),
             "look at that file; `whosup list --problems` has all of them",
         )
     });
-    told.collect()
+    findings.collect()
 }

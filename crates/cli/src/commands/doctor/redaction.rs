@@ -1,26 +1,26 @@
-//! Takes personal details out of what goes into a bug report.
+//! Removes personal details for bug reports.
 
 use whosup_core::machine::Machine;
 
-/// Stands for the home directory.
+/// Replaces the home directory.
 const HOME: &str = "~";
-/// Stands for the user's name.
+/// Replaces the user's name.
 const USER: &str = "USER";
-/// Stands for the computer's name.
+/// Replaces the computer's name.
 const HOST: &str = "HOST";
-/// Accounts of every system: their names say nothing about a person.
+/// Accounts of every system, which say nothing about a person.
 const IMPERSONAL: &[&str] = &["root"];
-/// A shorter name is found in too many words.
+/// A shorter name would occur in too many words.
 const NAME_BYTES_MIN: usize = 2;
 
-/// What is replaced by what; nothing by default.
+/// Pairs of a text and its replacement; empty by default.
 #[derive(Debug, Default)]
 pub(super) struct Redaction {
     replaced: Vec<(String, &'static str)>,
 }
 
 impl Redaction {
-    /// The personal details of whoever uses this machine.
+    /// The personal details of this machine's user.
     pub(super) fn of(machine: &Machine) -> Self {
         let environment = machine.environment();
         let home = environment.home();
@@ -45,7 +45,7 @@ impl Redaction {
         Self { replaced }
     }
 
-    /// The text without them.
+    /// The text without personal details.
     pub(super) fn apply(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, instead) in &self.replaced {
@@ -55,7 +55,7 @@ impl Redaction {
     }
 }
 
-/// Replaces each `word` that is not a part of a longer one.
+/// Replaces each occurrence of `word` that is not part of a longer word.
 fn replace_word(text: &str, word: &str, instead: &str) -> String {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     let mut replaced = String::new();
@@ -63,7 +63,7 @@ fn replace_word(text: &str, word: &str, instead: &str) -> String {
     while let Some(at) = rest.find(word) {
         let (before, after) = (&rest[..at], &rest[at + word.len()..]);
         let last = before.chars().next_back().or(replaced.chars().next_back());
-        // A path begins with what separates.
+        // A path may follow a separator.
         let is_alone =
             (word.starts_with('/') || !last.is_some_and(is_part)) && !after.starts_with(is_part);
         replaced.push_str(before);

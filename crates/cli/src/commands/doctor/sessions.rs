@@ -1,4 +1,4 @@
-//! What is wrong with sessions.
+//! Problems with sessions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::text;
 /// How many orphans are named.
 const ORPHANS_NAMED_MAX: usize = 5;
 
-/// What is wrong with each session, and with several together.
+/// Problems of each session, and between sessions.
 pub(super) fn checks(
     sessions: &[Session],
     orphans: &[&Session],
@@ -50,7 +50,7 @@ pub(super) fn checks(
     ]
 }
 
-/// Sessions that died in the last day and that are not hidden.
+/// Sessions that crashed in the last day and are not hidden.
 fn of_orphans(orphans: &[&Session]) -> Option<Finding> {
     let named = orphans.iter().take(ORPHANS_NAMED_MAX);
     let mut names: Vec<String> = named.map(|one| id_of(one)).collect();
@@ -117,7 +117,7 @@ fn of_session(
                 format!("whosup show {id} --tail 5, then look at its terminal"),
             ))
         }
-        // The sweep ends nothing of which this host can't be sure.
+        // The sweep ends no session whose host may be another.
         (Liveness::Exited, phase)
             if has_record(session) && phase != Some(Phase::Ended) && is_silent(session, now_ms) =>
         {
@@ -136,7 +136,7 @@ fn of_session(
     }
 }
 
-/// One that nobody can tell of, and that has been silent long.
+/// A session whose state is unknown and that has been silent for long.
 fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
     let id = id_of(session);
     let age = text::age(now_ms, session.last_heard_of_ms().unwrap_or(now_ms));
@@ -159,7 +159,7 @@ fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
     Finding::new(what, fix)
 }
 
-/// Two sessions that can't both be what they are taken for.
+/// Pairs of sessions that can't both be what they seem.
 fn conflicts(sessions: &[Session]) -> Vec<Finding> {
     let mut of_pane: BTreeMap<(&Path, Option<Pid>, &str), Vec<&Session>> = BTreeMap::new();
     let is_of_its_own = |one: &&Session| {
@@ -208,8 +208,8 @@ fn conflicts(sessions: &[Session]) -> Vec<Finding> {
     findings
 }
 
-/// The process of a session that is taken to have gone on to another one though
-/// nothing says which of the two claims is the newer one, and that other session.
+/// The process of a session that seems to have moved to another session, though it is not
+/// known which of the two claims is newer; and that other session.
 fn undecided<'a>(left: &Session, sessions: &'a [Session]) -> Option<(Pid, &'a Session)> {
     let dated = |session: &Session, pid: Pid, is_wanted: fn(Verdict) -> bool| {
         let claims = session.evidence.iter();
@@ -228,7 +228,7 @@ fn undecided<'a>(left: &Session, sessions: &'a [Session]) -> Option<(Pid, &'a Se
     (dated(current, pid, is_live)? == left_at_ms).then_some((pid, current))
 }
 
-/// A hook told of it, and its process is not one that went on to another session.
+/// A hook reported it, and its process has not moved to another session.
 fn has_record(session: &Session) -> bool {
     let is_record = |judged: &JudgedEvidence| judged.evidence.kind == EvidenceKind::Record;
     session.superseded_by.is_none() && session.evidence.iter().any(is_record)

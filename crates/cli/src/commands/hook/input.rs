@@ -1,4 +1,4 @@
-//! Standard input of a hook: read without a thread, which can't always be started.
+//! Standard input of a hook, read without a thread, since a thread can't always start.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,11 @@ use whosup_core::adapter::hook_event::PAYLOAD_BYTES_MAX;
 
 use super::is_whole;
 
-/// How long standard input is waited for.
+/// How long to wait for standard input.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long standard input is quiet before what came is taken for all of it, if
-/// it is a whole event.
+/// How long standard input must be quiet after a whole event to count as ended.
 const QUIET: Duration = Duration::from_millis(20);
-/// How much is read at once, in bytes.
+/// The size of one read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Reads standard input to its end, for a second at most.
@@ -36,7 +35,7 @@ pub(super) fn read() -> anyhow::Result<Vec<u8>> {
             Err(errno) => return Err(errno.into()),
         }
         match rustix::io::read(&stdin, &mut chunk) {
-            // What can't be read, a closed standard input among them, is its end.
+            // An unreadable or closed standard input counts as ended.
             Ok(0) => return Ok(input),
             Ok(count) => input.extend_from_slice(&chunk[..count]),
             Err(Errno::INTR | Errno::AGAIN) => {}

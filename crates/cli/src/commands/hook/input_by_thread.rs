@@ -1,5 +1,4 @@
-//! Standard input of a hook where it can't be asked whether it has something: a thread
-//! waits for it.
+//! Standard input of a hook on systems where it can't be polled: a thread waits for it.
 
 use std::io::Read as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -9,14 +8,13 @@ use whosup_core::adapter::hook_event::PAYLOAD_BYTES_MAX;
 
 use super::is_whole;
 
-/// How long standard input is waited for.
+/// How long to wait for standard input.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long standard input is quiet before what came is taken for all of it, if
-/// it is a whole event.
+/// How long standard input must be quiet after a whole event to count as ended.
 const QUIET: Duration = Duration::from_millis(20);
-/// How much is read at once, in bytes.
+/// The size of one read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// How many chunks wait to be taken.
+/// How many chunks the channel holds.
 const CHUNKS_WAITING_MAX: usize = 4;
 
 /// Reads standard input to its end, for a second at most.
@@ -25,14 +23,14 @@ pub(super) fn read() -> anyhow::Result<Vec<u8>> {
     let wait = move || {
         let mut stdin = std::io::stdin().lock();
         let mut chunk = vec![0; CHUNK_BYTES];
-        // Ends with the input, or when nobody takes its chunks any more.
+        // Ends with the input, or when the receiver is gone.
         while let Ok(len) = stdin.read(&mut chunk) {
             if sender.send(chunk[..len].to_vec()).is_err() || len == 0 {
                 break;
             }
         }
     };
-    // It may wait for ever: nobody waits for it in turn.
+    // It may block for ever: it is never joined.
     std::thread::Builder::new().spawn(wait)?;
     collect(&chunks)
 }

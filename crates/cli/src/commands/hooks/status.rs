@@ -1,4 +1,4 @@
-//! Which hooks are installed in one home, in words and as JSON.
+//! The hooks that are installed in one home, in words and as JSON.
 
 use whosup_core::adapter::Home;
 use whosup_core::sidecar::AgentId;
@@ -12,7 +12,7 @@ use crate::text;
 pub(super) struct HomeStatus {
     pub(super) agent: AgentId,
     pub(super) set: Installed,
-    /// When the last event came in, in milliseconds since 1970.
+    /// When the last event arrived, in milliseconds since 1970.
     pub(super) heard_at_ms: Option<i64>,
 }
 
@@ -28,7 +28,7 @@ impl HomeStatus {
         }
     }
 
-    /// How many of them a person trusts; `None` for an agent that asks for no trust.
+    /// How many of them a person trusts; `None` for an agent without such trust.
     fn trusted(&self) -> Option<&'static str> {
         let is_set = !self.set.programs.is_empty();
         Some(match self.set.trusted.filter(|_| is_set)? {
@@ -38,7 +38,7 @@ impl HomeStatus {
         })
     }
 
-    /// The state, whether the hooks are trusted, and when the last event came in.
+    /// The state, the trust, and when the last event arrived.
     pub(super) fn words(&self, now_ms: i64, is_all_read: bool) -> String {
         let state = match (self.state(), self.set.programs.first()) {
             ("elsewhere", Some(program)) => format!("installed for {}", text::visible(program)),
@@ -61,7 +61,7 @@ impl HomeStatus {
                 age => format!("last heard {age} ago"),
             },
             None if is_all_read => "never heard".to_owned(),
-            // It may be in what could not be read, which `doctor` names.
+            // The event may be in a record that could not be read, which `doctor` names.
             None => "not known whether ever heard".to_owned(),
         };
         format!("{state}{trusted}, {heard}")

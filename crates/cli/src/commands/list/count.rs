@@ -1,5 +1,4 @@
-//! What a list shows of sessions only where that is asked for: tokens, cost, processor time,
-//! memory.
+//! What a list shows only on request: tokens, cost, processor time, memory.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,7 +16,7 @@ use crate::app::{World, say};
 use crate::column::Column;
 use crate::ledger::Ledger;
 
-/// How far two looks at processor time are apart.
+/// The time between the two samples of processor time.
 const LOOKS_APART: Duration = Duration::from_millis(200);
 
 /// Counts and measures sessions.
@@ -28,7 +27,7 @@ pub(super) struct Count<'a> {
 }
 
 impl<'a> Count<'a> {
-    /// Begins, for a list that shows these columns or is sorted by one of them.
+    /// Prepares what these columns or the order need.
     pub(super) fn begin(
         world: &'a World,
         columns: &[Column],
@@ -49,7 +48,7 @@ impl<'a> Count<'a> {
         })
     }
 
-    /// Adds to a session what was asked for.
+    /// Adds the requested numbers to a session.
     pub(super) fn add_to(&mut self, session: &mut Session) {
         if let Some(ledger) = &mut self.ledger {
             ledger.add_to(self.machine, session);
@@ -57,7 +56,7 @@ impl<'a> Count<'a> {
         session.resources = self.resources.remove(&session.key);
     }
 
-    /// Keeps what was counted; what could not be counted is returned.
+    /// Saves the counts, and returns what could not be counted.
     pub(super) fn finish(&mut self, err: &mut dyn Write) -> Vec<Problem> {
         let Some(mut ledger) = self.ledger.take() else {
             return Vec::new();
@@ -69,8 +68,8 @@ impl<'a> Count<'a> {
     }
 }
 
-/// Measures all live sessions, whichever are shown: the processes of a session that another
-/// one runs below it are counted for the inner one alone.
+/// Measures all live sessions, shown or not: processes of a session that runs below another
+/// session count for the inner session only.
 fn measure(
     world: &World,
     columns: &[Column],

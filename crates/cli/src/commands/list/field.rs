@@ -1,9 +1,9 @@
-//! The fields of a session that a template may name: as in the JSON.
+//! The fields of a session for templates: as in the JSON.
 
-/// A field, and what it is.
+/// The name of a field, and its description.
 pub(super) type Field = (&'static str, &'static str);
 
-/// The fields of the JSON that have one value. Tests compare them with the schema.
+/// The fields of the JSON with a single value. Tests compare them with the schema.
 pub(super) const FIELDS: &[Field] = &[
     ("agent", "The agent"),
     ("session_id", "The agent's own ID of the session"),

@@ -21,28 +21,28 @@ use crate::shell::quoted;
 use crate::short_id::ShortIds;
 use crate::text;
 
-/// How many fields are suggested in the place of an unknown one.
+/// How many fields are suggested for an unknown field.
 const SUGGESTIONS_MAX: usize = 5;
-/// How similar a field that is suggested is at least, from 0 to 1.
+/// The least similarity of a suggested field, from 0 to 1.
 const SIMILARITY_MIN: f32 = 0.6;
 
-/// What `--format` asks for.
+/// The argument of `--format`.
 #[derive(Debug, Clone)]
 pub(super) enum Format {
     /// The list of fields.
     Help,
-    /// Lines.
+    /// Lines by a template.
     Lines(Template),
 }
 
-/// What each line is made of.
+/// A piece of a template.
 #[derive(Debug, Clone)]
 pub(super) struct Template(Vec<Piece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// The id, in a form that commands accept. It is known only when the list is whole.
+    /// The ID, in a form that commands accept. It is known only when the list is complete.
     Id,
     Column(Column),
     /// A field of the JSON.
@@ -50,12 +50,12 @@ enum Piece {
 }
 
 impl Template {
-    /// A line with nothing but the id.
+    /// A template of only the ID.
     pub(super) fn ids() -> Self {
         Self(vec![Piece::Id])
     }
 
-    /// The columns that show what the template does, as far as that is counted or measured.
+    /// The columns that need the same counts or measurements as the template.
     pub(super) fn columns(&self) -> Vec<Column> {
         let columns = self.0.iter().flat_map(|piece| match piece {
             Piece::Column(column) => vec![*column],
@@ -133,11 +133,11 @@ fn piece_of(name: &str) -> Result<Piece, String> {
         .ok_or_else(|| unknown(name))
 }
 
-/// Says that a name is none, and which ones are near.
+/// The error for an unknown field, with similar names.
 fn unknown(name: &str) -> String {
     let fields = FIELDS.iter().map(|(field, _)| *field);
     let names: Vec<&str> = fields.chain(Column::ALL.map(Column::name)).collect();
-    // `executable` means `owner.executable`.
+    // `executable` matches `owner.executable`.
     let parts = names.iter().copied();
     let mut near: Vec<&str> = parts
         .filter(|known| known.rsplit('.').next() == Some(name))
@@ -185,7 +185,7 @@ pub(super) struct Lines<'a> {
 }
 
 impl Form for Lines<'_> {
-    /// The text of each piece; none of what is the same for all, or not known yet.
+    /// The text of each piece; `None` if it is the same for all, or not known yet.
     type Row = Vec<Option<String>>;
     const NEEDS_IDS: bool = true;
 
@@ -196,7 +196,7 @@ impl Form for Lines<'_> {
     fn row(&mut self, session: &Session) -> Self::Row {
         let json = self.template.has_fields().then(|| {
             let wire: WireSession<Cow<'_, str>> = wire::session(self.machine, session);
-            // What is written as JSON elsewhere is valid here.
+            // These values are valid JSON, since they are written as such elsewhere.
             serde_json::to_value(wire).unwrap_or_default()
         });
         let text = |piece: &Piece| match piece {
@@ -209,7 +209,7 @@ impl Form for Lines<'_> {
     }
 }
 
-/// A value as a person or a script reads it.
+/// A value for a person or a script.
 fn value_of(json: &Value, name: &str) -> String {
     let value = name.split('.').try_fold(json, |value, key| value.get(key));
     let text = match value {
@@ -244,8 +244,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The whole id, after its agent where it means several sessions without. What stands before
-/// a colon is taken for an agent.
+/// The whole ID, with its agent if several sessions have the ID. A prefix before a colon
+/// would be read as an agent.
 fn typed(ids: &ShortIds, agent: &str, id: &SessionId) -> String {
     let shown = text::visible(id.as_str());
     if ids.is_shared(id) || shown.contains(':') {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The fields of the schema that have one value.
+    /// The fields of the schema with a single value.
     fn fields_of(schema: &Value, name: &str, before: &str, fields: &mut BTreeSet<String>) {
         let properties = schema["$defs"][name]["properties"].as_object();
         for (key, property) in properties.unwrap() {

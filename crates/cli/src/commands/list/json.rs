@@ -1,4 +1,4 @@
-//! Writes a list as one JSON document, or as one JSON object a line.
+//! Writes a list as one JSON document, or as one JSON object per line.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use whosup_core::views::wire::{self, WireSession, WireSnapshot};
 use super::count::Count;
 use crate::json::{Line, escaped, write_document};
 
-/// A session, held as compact JSON until the list is in order: that takes less room than a
+/// A session as compact JSON until the list is sorted, which takes less memory than a
 /// [`WireSession`].
 type Row = serde_json::Result<Box<RawValue>>;
 
@@ -58,14 +58,14 @@ pub(super) fn write(
     Ok(write_document(out, &document)?)
 }
 
-/// Writes each session as soon as it is found, unless the lines are sorted.
+/// Writes each session when it is found, unless the lines are sorted.
 pub(super) struct Lines<'a> {
     machine: &'a Machine,
     pub(super) count: Count<'a>,
     out: &'a mut dyn Write,
     is_sorted: bool,
     has_begun: bool,
-    /// What became of the lines so far: nothing is written after one that failed.
+    /// The result of the lines so far: after a failure nothing is written.
     written: io::Result<()>,
     /// The line that is being written.
     line: Vec<u8>,
@@ -89,7 +89,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Writes the lines that are held, and what there is beside sessions.
+    /// Writes the lines that were held for sorting, and what follows the sessions.
     pub(super) fn finish(mut self, chosen: &Chosen<Option<Row>>) -> anyhow::Result<()> {
         for row in chosen.shown.iter().filter_map(|shown| shown.row.as_ref()) {
             match row {
@@ -108,8 +108,8 @@ impl<'a> Lines<'a> {
         Ok(self.written?)
     }
 
-    /// Writes the first line, which is known before any session is found. A look that
-    /// fails at once has none.
+    /// Writes the first line, which is known before any session is found; missing if the scan
+    /// fails at once.
     fn begin(&mut self) {
         if std::mem::replace(&mut self.has_begun, true) {
             return;
@@ -143,7 +143,7 @@ impl<'a> Lines<'a> {
 }
 
 impl Form for Lines<'_> {
-    /// The line, if it is held until all are in order.
+    /// The line, if it is held for sorting.
     type Row = Option<Row>;
     const NEEDS_IDS: bool = false;
 

@@ -1,4 +1,4 @@
-//! Writes a list as a table, or why there is nothing to show.
+//! Writes a list as a table, or explains why it is empty.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, fitting, natural_width, write_table};
 use crate::text;
 
-/// Prints what could not be read, one a line.
+/// Prints what could not be read, one problem per line.
 pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
     for problem in problems {
         writeln!(out, "{}", text::visible(&problem.to_string()))?;
@@ -35,11 +35,11 @@ pub(super) struct Row<'a> {
     pub(super) columns: Vec<Column>,
 }
 
-/// A session or a process without one.
+/// A session, or a process without a session.
 pub(super) struct TableRow {
     state: State,
     cells: Vec<Cell>,
-    /// What stands in the place of a missing title where no directory is shown.
+    /// Shown for a missing title if no column shows the directory.
     stand_in: Option<String>,
 }
 
@@ -66,8 +66,7 @@ fn has_no_title(columns: &[Column], cells: &[Cell]) -> bool {
     titles.any(|(column, cell)| *column == Column::Title && cell.text == NOTHING)
 }
 
-/// Prints the table, or says that there is nothing, and sums up on standard
-/// error what a person should know besides.
+/// Prints the table, or that there is nothing, and a summary on standard error.
 pub(super) fn write_list(
     app: &mut App<'_>,
     arguments: &ListArgs,
@@ -82,7 +81,7 @@ pub(super) fn write_list(
         say_nothing_is_there(app, arguments, reach)?;
     } else {
         write_rows(app, arguments, rows)?;
-        // What is said about the table comes below it.
+        // Remarks come below the table.
         app.out.flush()?;
     }
     if is_any_inferred {
@@ -95,7 +94,7 @@ pub(super) fn write_list(
     Ok(())
 }
 
-/// Says how many things could not be read, if any.
+/// Reports how many things could not be read, if any.
 pub(super) fn say_problems(err: &mut dyn Write, problems: usize) {
     if problems > 0 {
         let what = text::count(problems, "thing", "things");
@@ -136,7 +135,7 @@ fn write_rows(app: &mut App<'_>, arguments: &ListArgs, rows: Vec<TableRow>) -> i
     )
 }
 
-/// What the cells of a list are made with.
+/// The maker of cells.
 pub(super) fn cells(world: &World) -> anyhow::Result<Cells<'_>> {
     Ok(Cells {
         config: world.config()?,
@@ -145,8 +144,8 @@ pub(super) fn cells(world: &World) -> anyhow::Result<Cells<'_>> {
     })
 }
 
-/// One row for each session, and, between those that are live and the rest,
-/// one for each process without a session.
+/// One row per session and, between live sessions and the rest, one row per process without
+/// a session.
 fn rows(arguments: &ListArgs, cells: &Cells<'_>, chosen: Chosen<TableRow>) -> Vec<TableRow> {
     let ids = ShortIds::of_ids(chosen.ids);
     let mut processes = chosen.rest.unattributed;
@@ -196,7 +195,7 @@ fn rows(arguments: &ListArgs, cells: &Cells<'_>, chosen: Chosen<TableRow>) -> Ve
     rows
 }
 
-/// Puts other texts into a column of the rows, if there is such a column.
+/// Replaces the texts of a column, if it is shown.
 fn replace(
     columns: &[Column],
     column: Column,
@@ -240,8 +239,8 @@ fn say_nothing_is_there(
     Ok(())
 }
 
-/// Says where was looked: line by line what is there, and in one line the
-/// agents that have nothing here.
+/// Reports the places searched: one line for each that exists, and one line for the agents
+/// without any.
 fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
     let home = app.world.home();
     let mut looked_at = Vec::new();
@@ -256,7 +255,7 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
         let is_there =
             |its: &Home| its.owner_uid.is_some() || !matches!(its.root.try_exists(), Ok(false));
         let is_absent = !homes.iter().any(is_there);
-        // Whoever asks for one agent wants to read where it would be.
+        // With one agent asked for, its absence is shown with the place where it would be.
         if is_absent && reach.agents.is_none() {
             absent.push(id.to_string());
         } else {

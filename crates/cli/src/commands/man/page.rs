@@ -6,7 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 use whosup_core::sources::agents::AGENTS;
 
-/// What exit statuses mean where a command's help names no others.
+/// The exit statuses of commands whose help names none.
 const EXIT_STATUS: &str = "0 done or live, 1 exited, 2 usage error or failure, 3 unknown, 4 no \
 such session, 124 timed out.";
 const FILES: &[(&str, &str)] = &[
@@ -58,7 +58,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// What stands below the options in the help of a command.
+/// The text below the options in the help of a command.
 #[derive(Default)]
 struct Below {
     examples: Vec<String>,
@@ -90,7 +90,7 @@ impl Below {
     }
 }
 
-/// Renders the page of a command, which was built already.
+/// Renders the page of a command that was built.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ pub(super) fn render(command: &Command, all: &[Command]) -> io::Result<Vec<u8>> 
     section(&mut page, "EXAMPLES")?;
     let parent = parent(command, all).map(Below::of);
     let examples = if below.examples.is_empty() {
-        // Those of the command around it.
+        // Options of the parent command.
         parent.unwrap_or_default().examples
     } else {
         below.examples
@@ -147,7 +147,7 @@ pub(super) fn render(command: &Command, all: &[Command]) -> io::Result<Vec<u8>> 
     let references = see_also(command, all);
     for (at, reference) in references.iter().enumerate() {
         let comma = if at + 1 < references.len() { "," } else { "" };
-        // It is never hyphenated.
+        // A literal is never hyphenated.
         writeln!(page, "\\%{}{comma}", escaped(reference))?;
     }
     Ok(page)
@@ -160,7 +160,7 @@ pub(super) fn name(command: &Command) -> &str {
         .unwrap_or_else(|| command.get_name())
 }
 
-/// The commands of a command that are shown.
+/// The subcommands that are not hidden.
 pub(super) fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|one| !one.is_hide_set())
 }
@@ -172,7 +172,7 @@ fn about(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-/// The command that a command belongs to.
+/// The parent of a command.
 fn parent<'a>(command: &Command, all: &'a [Command]) -> Option<&'a Command> {
     let has_it = |one: &&Command| visible(one).any(|child| name(child) == name(command));
     all.iter().find(has_it)
@@ -212,7 +212,7 @@ fn definitions(page: &mut Vec<u8>, terms: &[(impl AsRef<str>, impl AsRef<str>)])
     Ok(())
 }
 
-/// Text in paragraphs, which empty lines part.
+/// Text as paragraphs, separated by empty lines.
 fn paragraphs(page: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
     for paragraph in lines.split(String::is_empty).filter(|one| !one.is_empty()) {
         writeln!(page, ".PP")?;
@@ -223,7 +223,7 @@ fn paragraphs(page: &mut Vec<u8>, lines: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-/// A line of text: one that looks like a request of roff is none.
+/// A line of text that roff does not take for a request.
 fn line(page: &mut Vec<u8>, text: &str) -> io::Result<()> {
     let guard = if text.starts_with(['.', '\'']) {
         "\\&"
@@ -233,7 +233,7 @@ fn line(page: &mut Vec<u8>, text: &str) -> io::Result<()> {
     writeln!(page, "{guard}{}", escaped(text))
 }
 
-/// Text as roff prints it: hyphens, quotes and the like as they were written.
+/// Text escaped for roff, so that hyphens and quotes stay as they are.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

@@ -1,22 +1,22 @@
-//! Desktop notifications: the service of the session's D-Bus, and `osascript` on macOS.
+//! Desktop notifications: by D-Bus, and by `osascript` on macOS.
 
 use anyhow::Context as _;
 
 use super::words::Words;
 
-/// What to do where there is no desktop.
+/// The hint if there is no desktop.
 const HINT: &str = "`--exec COMMAND` runs a command in place of a desktop notification";
 
-/// Shows a notification, and says by whom.
+/// Shows a notification, and returns the name of the service.
 ///
 /// # Errors
 ///
-/// What kept it from being shown.
+/// Why it could not be shown.
 pub(super) fn show(words: &Words) -> anyhow::Result<String> {
     platform::show(words).context(format!("cannot show a desktop notification; {HINT}"))
 }
 
-/// Finds out whether notifications can be shown.
+/// Checks whether notifications can be shown.
 ///
 /// # Errors
 ///
@@ -39,16 +39,16 @@ mod platform {
 
     const NAME: &str = "org.freedesktop.Notifications";
     const PATH: &str = "/org/freedesktop/Notifications";
-    /// How long the service may take for an answer.
+    /// How long the service may take to answer.
     const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-    /// The notification goes when its service thinks fit.
+    /// The service decides when the notification disappears.
     const SERVICE_DECIDES: i32 = -1;
 
     pub(super) fn check() -> anyhow::Result<()> {
         block_on(async { service_of(&connect().await?).await }).map(|_| ())
     }
 
-    /// A connection of its own for each: the bus may have been restarted meanwhile.
+    /// Each notification has its own connection: the bus may have been restarted.
     pub(super) fn show(words: &Words) -> anyhow::Result<String> {
         block_on(async {
             let bus = connect().await?;
@@ -81,7 +81,7 @@ mod platform {
             .context("cannot connect to the D-Bus of this login session")
     }
 
-    /// The name of the service. Asking for it starts the service where that is possible.
+    /// The name of the service. The question starts the service, if possible.
     async fn service_of(bus: &Connection) -> anyhow::Result<String> {
         let answer = bus
             .call_method(Some(NAME), PATH, Some(NAME), "GetServerInformation", &())
@@ -92,7 +92,7 @@ mod platform {
         Ok(crate::text::one_line(&format!("{name} {version}")))
     }
 
-    /// Bodies may have markup; what models write must not be taken for it.
+    /// Bodies may have markup; text of models must not be read as markup.
     fn without_markup(text: &str) -> String {
         let text = text.replace('&', "&amp;");
         text.replace('<', "&lt;").replace('>', "&gt;")
@@ -107,7 +107,7 @@ mod platform {
 
     use super::super::words::Words;
 
-    /// The texts are arguments, so that nothing in them is taken for a script.
+    /// The texts are arguments, so that they can't be read as a script.
     const SCRIPT: [&str; 6] = [
         "-e",
         "on run argv",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use whosup_live::Row;
 
-/// What happened to a session.
+/// A transition of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// It started to wait for a person.
@@ -27,10 +27,10 @@ impl Kind {
         }
     }
 
-    /// What happened between two looks; `before` is `None` if the session was not shown.
+    /// The transition between two looks; `before` is `None` if the session was not shown.
     ///
-    /// A session that has exited before it was ever seen is no news: it may have been dead
-    /// for long, and have come back to the view.
+    /// A session that was exited when first seen is no news: it may have exited long ago, and
+    /// be in the view again.
     pub(super) fn between(before: Option<&Row>, after: &Row) -> Option<Self> {
         let was = |field: &str| before.and_then(|before| before.text(field));
         if after.text("liveness") == Some("exited") {

@@ -1,4 +1,4 @@
-//! How many notifications a person gets. Pure: time is an argument.
+//! The rate of notifications. Pure: time is an argument.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use whosup_live::Row;
 
 use super::kind::Kind;
 
-/// One session is not worth another notification of the same kind for so long.
+/// The least time between two notifications of the same kind for one session.
 const SAME_APART: Duration = Duration::from_secs(10);
-/// How long a burst is collected before it is summed up.
+/// How long a burst is collected before it is summarized.
 const BURST: Duration = Duration::from_secs(2);
 /// How many notifications pass within that time.
 const BURST_MAX: usize = 5;
-/// How many sessions a summary names; further ones are only counted.
+/// How many sessions a summary holds; further sessions are only counted.
 const HELD_MAX: usize = 200;
 
-/// Something that happened to a session.
+/// A transition of a session.
 #[derive(Debug, Clone)]
 pub(super) struct Happening {
     pub(super) kind: Kind,
@@ -26,28 +26,28 @@ pub(super) struct Happening {
     pub(super) row: Arc<Row>,
 }
 
-/// What is worth a notification now.
+/// What to notify now.
 #[derive(Debug)]
 pub(super) enum Notice {
     /// One session.
     One(Happening),
-    /// A burst: some of the happenings, and how many there were.
+    /// A burst: some of the transitions, and the number of all.
     Several(Vec<Happening>, usize),
 }
 
-/// Decides what passes.
+/// Decides what is notified, and when.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     last: HashMap<(SessionKey, Kind), Instant>,
     passed: Vec<Instant>,
     held: Vec<Happening>,
     held_count: usize,
-    /// When what is held is summed up.
+    /// When the burst is summarized.
     due: Option<Instant>,
 }
 
 impl Pace {
-    /// Takes what happened; `None` if it is left out, or waits for the end of a burst.
+    /// Takes a transition; `None` if it is dropped, or waits for the end of a burst.
     pub(super) fn take(&mut self, happening: Happening, now: Instant) -> Option<Notice> {
         let is_recent = |at: Instant, span| now.saturating_duration_since(at) < span;
         self.last.retain(|_, at| is_recent(*at, SAME_APART));
@@ -69,7 +69,7 @@ impl Pace {
         None
     }
 
-    /// When [`Pace::flush`] has something to give.
+    /// When [`Pace::flush`] is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -1,4 +1,4 @@
-//! Hours in which nobody is notified.
+//! Hours without notifications.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub(crate) struct Quiet {
 }
 
 impl Quiet {
-    /// Tells whether it holds at an instant, in milliseconds since 1970.
+    /// Whether it holds at an instant, in milliseconds since 1970.
     pub(super) fn holds(self, at_ms: i64, zone: &TimeZone) -> bool {
         let Ok(at) = Timestamp::from_millisecond(at_ms) else {
             return false;

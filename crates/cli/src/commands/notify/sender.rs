@@ -1,5 +1,5 @@
-//! Sends notifications in a thread of its own, so that a slow command or desktop keeps
-//! nobody from hearing of changes.
+//! Sends notifications from a thread of its own, so that a slow command or desktop does
+//! not delay the detection of changes.
 
 use std::sync::mpsc::{Receiver, Sender as ResultSender, SyncSender, channel, sync_channel};
 use std::thread::Builder;
@@ -12,23 +12,23 @@ use super::words::Words;
 use crate::commands::after_end::run_one;
 use crate::json::write_document;
 
-/// How many notifications wait for the one that is sent.
+/// How many notifications may wait to be sent.
 const WAITING_MAX: usize = 32;
 
 /// How a notification reaches a person.
 #[derive(Debug, Clone)]
 pub(super) enum Way {
     Desktop,
-    /// A program and its arguments, which gets the document on standard input.
+    /// A program and its arguments; the document goes to standard input.
     Command(Vec<String>),
 }
 
 impl Way {
-    /// Sends one, and says what happened.
+    /// Sends a notification, and returns a report.
     ///
     /// # Errors
     ///
-    /// What kept it from being sent.
+    /// Why it could not be sent.
     pub(super) fn send(&self, environment: &Environment, words: &Words) -> anyhow::Result<String> {
         let argv = match self {
             Self::Desktop => return desktop::show(words),
@@ -41,7 +41,7 @@ impl Way {
         Ok(format!("`{command}` has run"))
     }
 
-    /// Finds out whether it can be gone at all.
+    /// Checks whether this way works.
     ///
     /// # Errors
     ///
@@ -62,11 +62,11 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Starts it. `wake` is called after a failure.
+    /// Starts the thread. `wake` is called after a failure.
     ///
     /// # Errors
     ///
-    /// If there is no thread.
+    /// If the thread can't start.
     pub(super) fn start(way: Way, wake: impl Fn() + Send + 'static) -> anyhow::Result<Self> {
         let (queue, waiting) = sync_channel(WAITING_MAX);
         let (report, failures) = channel();
@@ -78,17 +78,17 @@ impl Sender {
         Ok(Self { queue, failures })
     }
 
-    /// Sends one after those that are being sent.
+    /// Queues a notification.
     ///
     /// # Errors
     ///
-    /// If too many wait already.
+    /// If the queue is full.
     pub(super) fn send(&self, words: Words) -> anyhow::Result<()> {
         let sent = self.queue.try_send(words);
         sent.context("a notification was left out: those before it are still being sent")
     }
 
-    /// Whatever could not be sent since the last call.
+    /// The failures since the last call.
     pub(super) fn failures(&self) -> impl Iterator<Item = anyhow::Error> {
         self.failures.try_iter()
     }
@@ -103,7 +103,7 @@ fn send_all(
     let environment = Environment::here();
     for words in waiting {
         if let Err(error) = way.send(&environment, &words) {
-            // Whoever has ended wants to know of nothing.
+            // The receiver may have ended already.
             report.send(error).ok();
             wake();
         }

@@ -1,4 +1,4 @@
-//! What a notification says: words for a person, and a document for a program.
+//! The contents of a notification: words for a person, and a document for a program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,17 +20,16 @@ const NAMED_MAX: usize = 4;
 /// A notification, ready to be sent.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
-    /// What happened: whosup's own words, and the names of agents.
+    /// What happened: fixed words, and the names of agents.
     pub(super) summary: String,
-    /// To which session. Lines that models have written, without anything that steers a
-    /// terminal.
+    /// The sessions: lines that models wrote, without characters that steer a terminal.
     pub(super) body: Vec<String>,
-    /// What a command gets: `kind`, `at`, and the sessions as in `whosup list --json`.
+    /// The input of a command: `kind`, `at`, and the sessions as in `whosup list --json`.
     pub(super) document: Value,
 }
 
 impl Words {
-    /// The words of a notice; `frame` is what stands around sessions in the wire format.
+    /// The words of a notice; `frame` is the document around the sessions.
     pub(super) fn of(
         notice: &Notice,
         at_ms: i64,
@@ -62,7 +61,7 @@ impl Words {
         }
     }
 
-    /// What is said when a day has cost more than is set.
+    /// The notification of a day that has cost more than its budget.
     pub(super) fn of_budget(
         cost: &DayCost,
         limit: Dollars,
@@ -82,10 +81,10 @@ impl Words {
         words
     }
 
-    /// What `--test` sends.
+    /// The notification of `--test`.
     pub(super) fn of_test(at_ms: i64, frame: &Map<String, Value>) -> Self {
-        let nobody = Notice::Several(Vec::new(), 0);
-        let mut words = Self::of(&nobody, at_ms, frame, None);
+        let no_session = Notice::Several(Vec::new(), 0);
+        let mut words = Self::of(&no_session, at_ms, frame, None);
         words.summary = "whosup can notify you".to_owned();
         words.body = vec!["This is a test. No session is meant.".to_owned()];
         words.document["kind"] = json!("test");
@@ -121,7 +120,7 @@ fn sum(several: &[Happening], count: usize) -> String {
     format!("{more}: {}", parts.join(", "))
 }
 
-/// The title or the id, what is asked, and the directory.
+/// Title or ID, the question, and the directory.
 fn body(row: &Row, home: Option<&Path>) -> Vec<String> {
     let waiting_on = row.session.get("waiting_on").unwrap_or(&Value::Null);
     let part = |name: &str| waiting_on[name].as_str().unwrap_or_default();

@@ -18,7 +18,7 @@ use whosup_core::sidecar::Phase;
 
 use super::terminal::Terminal;
 
-/// The signals that are heard: all but `SIGCHLD` are passed on.
+/// The handled signals; all except `SIGCHLD` are passed on.
 const HEARD: [i32; 9] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD,
 ];
@@ -63,7 +63,7 @@ impl Program {
         let (pid, descriptor) = match watched {
             Ok(watched) => watched,
             Err(error) => {
-                // It would run without anybody who passes signals on.
+                // Signals could not be passed on to it.
                 child.kill().ok();
                 child.wait().ok();
                 return Err(error);
@@ -103,7 +103,7 @@ impl Program {
         self.pid
     }
 
-    /// Waits until it has ended, and reaps it; tells `heard` what it announces
+    /// Waits until it has ended, and reaps it. Calls `heard` for each phase that it announces
     /// in a terminal of its own.
     pub(super) fn wait(mut self, heard: impl Fn(Phase)) -> anyhow::Result<ExitStatus> {
         if let Some(terminal) = self.terminal.take()
@@ -117,25 +117,25 @@ impl Program {
         self.signals.close();
         self.passing_on
             .join()
-            .map_err(|_| anyhow!("whoever passed signals on has failed"))?;
+            .map_err(|_| anyhow!("the thread that passes signals on has failed"))?;
         Ok(status?)
     }
 }
 
-/// Hears signals from now on, so that none ends us before our child.
+/// Handles signals from now on, so that no signal ends this process before its child.
 fn listen() -> anyhow::Result<SignalsInfo<WithOrigin>> {
     SignalsInfo::new(HEARD).context("cannot listen for signals")
 }
 
-/// A descriptor of our child: what is sent to it can reach no process that
-/// later has its PID.
+/// A descriptor of the child: a signal through it can't reach a later process with the same
+/// PID.
 fn open(pid: Pid) -> anyhow::Result<OwnedFd> {
     let raw = rustix::process::Pid::from_raw(pid.get()).context("no PID")?;
     Ok(pidfd_open(raw, PidfdFlags::empty())?)
 }
 
-/// Passes on what was sent to us alone. What a terminal sends goes to the whole
-/// foreground group, in which the child is too, unless it has a terminal of its own.
+/// Passes on a signal that was sent to this process alone. A terminal signals the whole
+/// foreground process group, with the child unless it has a terminal of its own.
 fn pass_on(origin: &Origin, has_own_terminal: bool, child: &OwnedFd) {
     if origin.cause == Cause::Kernel && !has_own_terminal {
         return;

@@ -1,4 +1,4 @@
-//! A terminal of the program's own, shown in ours.
+//! A terminal of the program's own, shown in the user's terminal.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,22 +29,22 @@ use whosup_core::sidecar::Phase;
 
 use super::words::Words;
 
-/// Set for a copy of this program that shall become another one: the terminal
-/// that it takes as its own before.
+/// Set for a copy of this program that is to become the other program: the terminal to take
+/// first.
 const TERMINAL: &str = "WHOSUP_RUN_IN_TERMINAL";
-/// How long the copy of this program may take to become the other one.
+/// How long that copy may take to become the program.
 const BECOMING_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long a program may take to prepare for being stopped.
+/// How long a program may take to prepare for a stop.
 const STOPPING_TIME: Duration = Duration::from_millis(50);
-/// How often it is looked whether it has.
+/// How often to look whether it has stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How much is passed on at once, in bytes.
 const PASSED_ON_BYTES: usize = 16 * 1024;
 
-/// A terminal of the program's own, seen from its other side.
+/// The master side of the program's terminal.
 pub(super) struct Terminal {
     side: Arc<OwnedFd>,
-    /// What our own terminal was like before; `None` if we have none.
+    /// The former modes of the user's terminal; `None` if there is none.
     before: Option<Termios>,
 }
 
@@ -69,8 +69,8 @@ impl Terminal {
         }
         .follow();
         let open = || OpenOptions::new().read(true).write(true).open(&path);
-        // Held until the child has its own: without anybody on that side we
-        // would read an end at once.
+        // Held until the child has its own end: while no process has that side open, a read
+        // reports the end at once.
         let (input, output, errors) = (open()?, open()?, open()?);
         let child = Command::new(env::current_exe()?)
             .args(words)
@@ -88,7 +88,7 @@ impl Terminal {
         Ok((terminal, child))
     }
 
-    /// What it takes to leave our terminal to the shell for a while.
+    /// What is needed to give the user's terminal to the shell for a while.
     pub(super) fn suspension(&self) -> Suspension {
         Suspension {
             before: self.before.clone(),
@@ -98,15 +98,15 @@ impl Terminal {
         }
     }
 
-    /// Shows what the program writes, passes on what is typed, and tells
-    /// `heard` what is announced, until nobody has the terminal any more.
+    /// Shows what the program writes, passes on what is typed, and calls `heard` for each
+    /// announced phase, until no process has the terminal open any more.
     ///
     /// # Errors
     ///
-    /// What the system said if no thread can be started that reads what is typed.
+    /// The system's error if no thread can be started that reads what is typed.
     pub(super) fn show(self, heard: &dyn Fn(Phase)) -> io::Result<()> {
         let typed = Arc::clone(&self.side);
-        // Ends with this process: nobody can take a read of a terminal back.
+        // Ends with this process: a blocked read of a terminal can't be cancelled.
         thread::Builder::new().spawn(move || pass_on_what_is_typed(&typed))?;
         let mut words = Words::default();
         let mut buffer = vec![0; PASSED_ON_BYTES];
@@ -116,7 +116,7 @@ impl Terminal {
         {
             let bytes = buffer.get(..count).unwrap_or_default();
             if let Ok(out) = &mut out {
-                // A terminal that has gone sends us a signal.
+                // A hang-up of the terminal sends a signal.
                 out.write_all(bytes).ok();
             }
             words.read(bytes, heard);
@@ -125,20 +125,20 @@ impl Terminal {
     }
 }
 
-/// Leaves our terminal to the shell while the program is stopped.
+/// Gives the user's terminal to the shell while the program is stopped.
 pub(super) struct Suspension {
     before: Option<Termios>,
     pub(super) window: Window,
 }
 
 impl Suspension {
-    /// The program, a child of this process, may have been stopped: then the shell gets our
-    /// terminal until it continues us, and we continue the program.
+    /// If the program, a child of this process, was stopped, the shell gets the terminal until
+    /// it continues this process, which then continues the program.
     pub(super) fn follow(&self, program: Pid) {
         let Some(child) = rustix::process::Pid::from_raw(program.get()) else {
             return;
         };
-        // That it has exited is left for who reaps it.
+        // The exit is left to the code that reaps it.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
         let news = waitid(WaitId::Pid(child), options);
         if matches!(news, Ok(Some(status)) if status.stopped()) {
@@ -147,14 +147,14 @@ impl Suspension {
         }
     }
 
-    /// Stops this process as Ctrl-Z does, and returns once somebody has continued it; at
-    /// once where no shell does that.
+    /// Stops this process as Ctrl-Z does, and returns once it is continued; without a shell
+    /// that does so it returns at once.
     fn stop_ourselves(&self) {
         if let Some(before) = &self.before {
             tcsetattr(io::stdin(), OptionalActions::Drain, before).ok();
         }
         kill_current_process_group(Signal::TSTP).ok();
-        // Another thread may take the signal: this one must not touch the terminal before.
+        // Another thread may get the signal: this thread must not touch the terminal before.
         thread::sleep(STOPPING_TIME);
         if self.before.is_some() {
             raw();
@@ -172,7 +172,7 @@ impl Drop for Terminal {
 }
 
 impl Window {
-    /// Makes the program's terminal as large as ours.
+    /// Gives the program's terminal the size of the user's.
     pub(super) fn follow(&self) {
         if let Ok(size) = tcgetwinsize(io::stdin()) {
             tcsetwinsize(&*self.side, size).ok();
@@ -180,7 +180,7 @@ impl Window {
     }
 }
 
-/// Lets every key through as it is; returns what our terminal was like before.
+/// Sets the raw mode, and returns the former modes of the terminal.
 fn raw() -> Option<Termios> {
     let before = tcgetattr(io::stdin()).ok()?;
     let mut raw = before.clone();
@@ -206,12 +206,12 @@ fn pass_on_what_is_typed(side: &OwnedFd) {
             stop_foreground(side);
         }
     }
-    // The end of a file is a key at a terminal (termios(3), VEOF).
+    // The end of input is a key at a terminal (termios(3), VEOF).
     rustix::io::write(side, b"\x04").ok();
 }
 
-/// Tells whether a key is among what is typed that stops the program (Ctrl-Z), where it
-/// leaves that to its terminal. A program that reads every key itself stops itself.
+/// Whether a key that stops the program (Ctrl-Z) was typed while the program leaves that
+/// key to its terminal. A program that reads every key itself stops itself.
 fn asks_to_stop(side: &OwnedFd, typed: &[u8]) -> bool {
     let Ok(its) = tcgetattr(side) else {
         return false;
@@ -220,9 +220,9 @@ fn asks_to_stop(side: &OwnedFd, typed: &[u8]) -> bool {
     key != 0 && its.local_modes.contains(LocalModes::ISIG) && typed.contains(&key)
 }
 
-/// Stops who has the program's terminal. The kernel has sent SIGTSTP, which does not stop
-/// a process group without a shell above it (setpgid(2), orphaned process groups); who
-/// handles that signal gets a moment to.
+/// Stops the foreground process group of the program's terminal. The SIGTSTP of the kernel
+/// does not stop a group without a shell above it (setpgid(2), orphaned process groups). A
+/// program that handles the signal gets a moment for it.
 fn stop_foreground(side: &OwnedFd) {
     thread::sleep(STOPPING_TIME);
     if let Ok(group) = tcgetpgrp(side) {
@@ -230,8 +230,8 @@ fn stop_foreground(side: &OwnedFd) {
     }
 }
 
-/// Waits until a copy of this program has become another one, so that what is
-/// said of its process is said of that one. It may have ended by then, too.
+/// Waits until the copy of this program has become the other program, so that its process is
+/// described correctly. It may have exited by then.
 fn wait_for_program(pid: u32) {
     let backend = system_backend();
     let own = env::current_exe().ok();
@@ -247,8 +247,8 @@ fn wait_for_program(pid: u32) {
     }
 }
 
-/// See [`super::become_program_if_told`].
-pub(super) fn become_program_if_told() -> Option<ExitCode> {
+/// See [`super::become_program_if_asked`].
+pub(super) fn become_program_if_asked() -> Option<ExitCode> {
     let terminal = env::var_os(TERMINAL)?;
     let error = match take(&terminal) {
         Ok(()) => {
@@ -258,17 +258,17 @@ pub(super) fn become_program_if_told() -> Option<ExitCode> {
         }
         Err(error) => error,
     };
-    // To whoever looks at that terminal.
+    // For the person at that terminal.
     writeln!(io::stderr(), "error: cannot run it: {error}").ok();
-    // As shells have it: found and not to be run, or not found (POSIX, 2.8.2).
+    // As in shells: found but not executable, or not found (POSIX, 2.8.2).
     Some(ExitCode::from(match error.kind() {
         io::ErrorKind::NotFound => 127,
         _ => 126,
     }))
 }
 
-/// Takes a terminal as our own: the first one that the leader of a Unix session
-/// opens is (tty_ioctl(4)).
+/// Takes a terminal as this process's own: the first terminal that the leader of a Unix
+/// session opens (tty_ioctl(4)).
 fn take(path: &std::ffi::OsStr) -> io::Result<()> {
     rustix::process::setsid()?;
     let terminal = OpenOptions::new().read(true).write(true).open(path)?;

@@ -1,17 +1,17 @@
-//! What a program tells its terminal about itself, out of all that it writes.
+//! Finds what a program reports about itself in all that it writes to its terminal.
 //!
 //! OSC 7501 (program status protocol, rev 0.4 of autumn 2026):
 //! `ESC ] 7501 ; KEY=VALUE : KEY=VALUE … ST`, with `state` one of `idle`, `working`,
 //! `done`, `blocked`, `error`, `clear`, and `kind` of a block `permission`, `question`
 //! or `auth`. A report with an `id` is about a part of the program.
-//! Titles (OSC 0 and 2): the signs that agents put before them.
+//! Titles (OSC 0 and 2): the symbols that agents put first.
 
 use whosup_core::sidecar::{Phase, WaitingFor};
 
-/// How long a command to a terminal may be; a longer one is passed over.
+/// The maximum length of a terminal command; longer commands are ignored.
 const COMMAND_BYTES_MAX: usize = 4096;
 
-/// Reads the commands out of a stream of bytes, however it is cut.
+/// Finds terminal commands in a stream of bytes, however it is split.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     at: At,
@@ -19,19 +19,19 @@ pub(super) struct Words {
     has_announced: bool,
 }
 
-/// Where in the stream we are.
+/// The state of the parser.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum At {
     #[default]
     Text,
     Escape,
     Command,
-    /// An escape in a command: it ends if a backslash follows.
+    /// An escape in a command, which ends if a backslash follows.
     CommandEscape,
 }
 
 impl Words {
-    /// Reads on; tells `heard` every phase that is announced.
+    /// Reads on, and calls `heard` for every phase that is announced.
     pub(super) fn read(&mut self, bytes: &[u8], heard: &dyn Fn(Phase)) {
         for byte in bytes {
             self.at = match (self.at, byte) {
@@ -68,7 +68,7 @@ impl Words {
         };
         let phase = match number {
             "7501" => status(rest).inspect(|_| self.has_announced = true),
-            // A program that announces itself needs no guess by its title.
+            // With a program status, titles are not guessed from.
             "0" | "2" if !self.has_announced => title(rest),
             _ => None,
         };
@@ -78,7 +78,7 @@ impl Words {
     }
 }
 
-/// What a program status says.
+/// The phase of a program status.
 fn status(fields: &str) -> Option<Phase> {
     let field = |key: &str| {
         let mut pairs = fields.split(':').filter_map(|pair| pair.split_once('='));
@@ -99,8 +99,8 @@ fn status(fields: &str) -> Option<Phase> {
     }
 }
 
-/// What the first sign of a title says: agents turn one while they work (the
-/// braille dots of spinners), and set another one when they are done (`✳`).
+/// The phase of a title's first character: agents show a spinner while they work (braille
+/// dots), and another symbol when they are done (`✳`).
 fn title(title: &str) -> Option<Phase> {
     match title.chars().next()? {
         '\u{2801}'..='\u{28ff}' => Some(Phase::Working),

@@ -13,11 +13,11 @@ use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::text;
 
-/// How long it is slept between two looks.
+/// The time between two looks.
 const STEP: Duration = Duration::from_millis(400);
-/// How many messages back the answer is looked for.
+/// How many of the last messages may be the answer.
 const MESSAGES_MAX: usize = 50;
-/// The exit status of what took too long, as of timeout(1).
+/// The exit status after a timeout, as of timeout(1).
 const TIMED_OUT: u8 = 124;
 
 /// The clock, in milliseconds since 1970.
@@ -54,7 +54,7 @@ pub(super) fn wait(
             continue;
         }
         let answer = answer(&world, &session, sent_at_ms);
-        // A turn may be over between two looks.
+        // A turn may start and end between two looks.
         let is_new = doing.since_ms.is_some_and(|since| since >= sent_at_ms);
         if has_worked || is_new || answer.is_some() {
             for line in text::lines(&answer.unwrap_or_default()) {
@@ -71,7 +71,7 @@ pub(super) fn wait(
     Ok(ExitStatus::OfProgram(TIMED_OUT))
 }
 
-/// The last thing that the agent said since.
+/// The agent's last message since.
 fn answer(world: &World, session: &Session, sent_at_ms: i64) -> Option<String> {
     let found = world.reader().ok()?.messages(session, MESSAGES_MAX);
     let mut last = found.found.into_iter().rev();

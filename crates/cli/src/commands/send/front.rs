@@ -1,4 +1,4 @@
-//! Whether a process would get what is typed into its pane.
+//! Checks that a process would get what is typed into its pane.
 
 use anyhow::{anyhow, bail};
 use rustix::fs::{Mode, OFlags, major, minor};
@@ -7,16 +7,16 @@ use whosup_core::machine::Machine;
 use whosup_core::process::{Pid, Process, Tty};
 use whosup_core::sources::panes::Pane;
 
-/// How many terminals within each other are followed.
+/// How many nested terminals are followed.
 const TERMINALS_MAX: usize = 8;
 
-/// Checks, now, that a process is in the foreground of its pane's terminal. One that runs in
-/// a terminal of its own, which a program in the pane shows, is in the foreground there, and
-/// that program in the pane's.
+/// Checks that a process is now in the foreground of its pane's terminal. A process in a
+/// terminal of its own must be in the foreground there, and the program that shows this
+/// terminal in the foreground of the pane.
 ///
 /// # Errors
 ///
-/// Why something else would get what is typed.
+/// Why another process would get the text.
 pub(super) fn check(machine: &Machine, process: &Process, pane: &Pane) -> anyhow::Result<()> {
     let table = machine.table();
     let shown = pane
@@ -59,8 +59,8 @@ fn foreground(machine: &Machine, group: i32) -> String {
         .unwrap_or_default()
 }
 
-/// The terminal of a process hands over whole lines, as to `cat`; `false` if it cannot be
-/// asked. Agents' own interfaces read each key.
+/// The terminal of a process delivers whole lines, as for `cat`; `false` if that is unknown.
+/// Agents' own interfaces read each key.
 pub(super) fn reads_lines(process: &Process) -> bool {
     let Some((tty, name)) = process.tty.and_then(|tty| Some((tty, tty.name()?))) else {
         return false;

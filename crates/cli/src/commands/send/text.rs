@@ -1,12 +1,12 @@
-//! What is typed of a text.
+//! Prepares a text for typing.
 
-/// How many blanks a tab becomes: the key would complete, or move on.
+/// Replaces a tab, which would complete or move the focus.
 const TAB: &str = "    ";
 
-/// A text without what a terminal, or the program in it, takes for a key or a command: each
-/// escape sequence goes as a whole (`ESC[201~`, which ends a bracketed paste, among them),
-/// and so does each control character. Line breaks stay, as LF. The last one goes: a text
-/// that is piped in has one, which nobody typed.
+/// A text without what a terminal, or the program in it, takes for a key or a command:
+/// complete escape sequences (such as `ESC[201~`, which ends a bracketed paste) and control
+/// characters are removed. Line breaks stay, as LF, except the last: piped input ends
+/// with one that was not typed.
 pub(super) fn cleaned(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -18,7 +18,7 @@ pub(super) fn cleaned(text: &str) -> String {
             }
             '\n' => cleaned.push('\n'),
             '\t' => cleaned.push_str(TAB),
-            // CSI, of seven bits or of eight: parameters and intermediates, then one letter.
+            // CSI in 7-bit or 8-bit form: parameters and intermediates, then a final byte.
             '\u{1b}' if characters.next_if_eq(&'[').is_some() => skip_sequence(&mut characters),
             '\u{9b}' => skip_sequence(&mut characters),
             c if c.is_control() => {}
@@ -29,7 +29,7 @@ pub(super) fn cleaned(text: &str) -> String {
     cleaned
 }
 
-/// Skips what is behind CSI (ECMA-48, 5.4).
+/// Skips a control sequence after CSI (ECMA-48, 5.4).
 fn skip_sequence(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     while characters.next_if(|c| matches!(c, ' '..='?')).is_some() {}
     characters.next_if(|c| matches!(c, '@'..='~'));

@@ -1,4 +1,5 @@
-//! Does what clients ask for by the commands of that name, so that nothing is decided twice.
+//! Runs the actions of clients through the commands of the same names, so that each rule has
+//! one implementation.
 
 use std::path::PathBuf;
 
@@ -91,7 +92,7 @@ impl Actions for Commands {
     }
 }
 
-/// A field of a request that is true, or false as if it were absent.
+/// A Boolean field of a request; false if absent.
 fn switch(more: &Value, name: &str) -> Result<bool, Refusal> {
     let value = &more[name];
     if value.is_null() {
@@ -109,7 +110,7 @@ fn text(more: &Value) -> Result<&str, Refusal> {
 fn refusal(error: anyhow::Error) -> Refusal {
     let words = in_full(error.as_ref());
     let Ok(error) = error.downcast::<IdError>() else {
-        // A session that is live, or that no record is of.
+        // A session that is live, or that has no record.
         return Refusal::Conflict(words);
     };
     match error.code() {

@@ -1,4 +1,4 @@
-//! The files that systemd and launchd read.
+//! The files of systemd and launchd.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use whosup_core::machine::Environment;
 
 use super::Service;
 
-/// Which program keeps services running.
+/// The service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeper {
     /// systemd, for one user.
@@ -17,11 +17,11 @@ pub(super) enum Keeper {
 }
 
 impl Keeper {
-    /// That of this system.
+    /// The service manager of this system.
     ///
     /// # Errors
     ///
-    /// If whosup knows none.
+    /// If none is known.
     pub(super) fn here() -> anyhow::Result<Self> {
         if cfg!(target_os = "linux") {
             Ok(Self::Systemd)
@@ -57,7 +57,7 @@ impl Keeper {
         }
     }
 
-    /// The line by which a file is known as ours.
+    /// The line that marks a file as written by whosup.
     pub(super) fn mark(self, service: Service) -> String {
         let words = format!("Written by `whosup service install {}`.", service.name());
         match self {
@@ -70,7 +70,7 @@ impl Keeper {
     ///
     /// # Errors
     ///
-    /// If the words can't be written there.
+    /// If the format can't express the arguments.
     pub(super) fn text(self, service: Service, argv: &[String]) -> anyhow::Result<String> {
         for word in argv {
             if word.contains(char::is_control) {
@@ -84,7 +84,7 @@ impl Keeper {
         })
     }
 
-    /// What starts the service, now and at each login.
+    /// The commands that start the service now and at each login.
     pub(super) fn start(self, service: Service, file: &Path) -> Vec<Vec<String>> {
         let name = self.name(service);
         match self {
@@ -96,7 +96,7 @@ impl Keeper {
         }
     }
 
-    /// What makes a service that runs already follow another file; after [`Keeper::start`].
+    /// The command that makes a running service use a changed file; after [`Keeper::start`].
     pub(super) fn restart(self, service: Service) -> Option<Vec<String>> {
         match self {
             Self::Systemd => Some(words([
@@ -105,12 +105,12 @@ impl Keeper {
                 "try-restart",
                 &self.name(service),
             ])),
-            // It loads the file at the next login.
+            // launchd loads the file at the next login.
             Self::Launchd => None,
         }
     }
 
-    /// What stops the service for good; before the file is removed.
+    /// The commands that stop the service, before the file is removed.
     pub(super) fn stop(self, service: Service, file: &Path) -> Vec<Vec<String>> {
         let name = self.name(service);
         vec![match self {
@@ -134,7 +134,7 @@ fn systemd(service: Service, mark: &str, argv: &[String]) -> String {
     let quote = |(at, word): (usize, &String)| {
         let word = word.replace('\\', "\\\\").replace('"', "\\\"");
         let word = word.replace('%', "%%");
-        // No variable is looked for in the name of the program.
+        // systemd expands no variables in the program's name.
         let word = if at == 0 {
             word
         } else {

@@ -24,13 +24,13 @@ use crate::shell::{line, readable};
 use crate::text;
 use whosup_core::reader::Single;
 
-/// How wide the names of facts are.
+/// The width of the names of facts.
 const NAME_WIDTH: usize = 12;
 
-/// How many problems are told in full.
+/// How many problems are shown in full.
 const PROBLEMS_SHOWN_MAX: usize = 3;
 
-/// Names and values, one a line.
+/// Names and values, one pair per line.
 struct Facts(Vec<(&'static str, String)>);
 
 impl Facts {
@@ -73,11 +73,11 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let session = &shown.session;
     let home = world.home();
     let now_ms = shown.snapshot.taken_at_ms;
-    let told = &session.description;
+    let described = &session.description;
     let foreign = |text: Option<&str>| text.map(text::one_line);
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
     let date = |at_ms: Option<i64>| date(world, now_ms, at_ms?);
-    let transcript = told.transcript.as_deref();
+    let transcript = described.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
     let wire = wire::snapshot(world.machine(), &shown.snapshot);
     let (attach, resume) = match wire.sessions.into_iter().next() {
@@ -95,16 +95,16 @@ fn facts(world: &World, shown: &Single) -> Facts {
             _ => shown,
         }),
     );
-    facts.add("branch", foreign(told.git_branch.as_deref()));
-    facts.add("model", foreign(told.model.as_deref()));
+    facts.add("branch", foreign(described.git_branch.as_deref()));
+    facts.add("model", foreign(described.model.as_deref()));
     facts.add("version", foreign(session.agent_version()));
     facts.add("started", date(session.started_at_ms()));
     facts.add("last active", date(session.last_activity_at_ms()));
     facts.add("ended", date(ended(session)));
     facts.add("end cause", end_cause(session));
     facts.add("cpu time", cpu_time(session));
-    facts.add("context", told.context.map(context));
-    facts.add("turn", told.turn.map(|turn| self::turn(now_ms, turn)));
+    facts.add("context", described.context.map(context));
+    facts.add("turn", described.turn.map(|turn| self::turn(now_ms, turn)));
     facts.add("tokens", session.usage.as_ref().map(tokens));
     facts.add("process", process(world, session.owner.as_deref()));
     facts.add("uses", session.resources.as_ref().map(uses));
@@ -157,7 +157,7 @@ fn end_cause(session: &Session) -> Option<String> {
 fn cpu_time(session: &Session) -> Option<String> {
     let spent = Duration::from_millis(session.sketch.cpu_at_least_ms?);
     Some(format!(
-        "at least {:.1} s, as far as hooks told",
+        "at least {:.1} s, as far as hooks reported",
         spent.as_secs_f64()
     ))
 }
@@ -226,7 +226,7 @@ fn answer(session: &Session) -> String {
     )
 }
 
-/// The phase, with the agent's own word where it says something else.
+/// The phase, with the agent's own word if it differs.
 fn phase(session: &Session) -> Option<String> {
     let doing = session.doing();
     let word = doing
@@ -253,7 +253,7 @@ fn process(world: &World, process: Option<&Process>) -> Option<String> {
     })
 }
 
-/// What the owner uses, and all processes below it.
+/// The resources of the owner and all processes below it.
 fn uses(resources: &Resources) -> String {
     let ProcessUse {
         cpu,
@@ -322,18 +322,18 @@ fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
     id.map(|id| text::visible(id.as_str()))
 }
 
-/// The command that continues a session, and whether whosup vouches for it.
+/// The command that resumes a session, and whether it is trusted.
 fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
     let WireResume { command, trusted } = resume;
     let line = command_line(&command, home);
     if trusted {
         line
     } else {
-        format!("{line}  (not trusted: anybody may have written this command)")
+        format!("{line}  (not trusted: any program may have written this command)")
     }
 }
 
-/// A command as a person may type it into a shell.
+/// A command in the form that a person can type into a shell.
 fn command_line(command: &WireCommand, home: Option<&Path>) -> String {
     let variables = command.env.iter();
     line(
@@ -400,7 +400,7 @@ pub(super) fn write_messages(
     Ok(())
 }
 
-/// Says what could not be read; the first few in full.
+/// Reports what could not be read; the first few in full.
 pub(in crate::commands) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
     for problem in problems.iter().take(PROBLEMS_SHOWN_MAX) {
         say(

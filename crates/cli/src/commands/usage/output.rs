@@ -1,4 +1,4 @@
-//! Writes what was used: as a table with bars, as JSON, as comma-separated values.
+//! Writes usage as a table with bars, as JSON, or as comma-separated values.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use crate::json::{PricesDocument, UsageDocument, UsageRowDocument};
 use crate::table::{Cell, Header, Shape, Side, write_table};
 use crate::text;
 
-/// How wide the longest bar is.
+/// The width of the longest bar.
 const BAR_WIDTH: u64 = 20;
 /// How many models without a price are named.
 const MODELS_SHOWN_MAX: usize = 5;
 
-/// What is answered.
+/// The answer of `usage`.
 pub(crate) struct Answer {
     pub(super) by: Vec<By>,
     pub(super) since_ms: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
     pub(super) prices: Prices,
     pub(super) problems: Vec<Problem>,
     pub(super) limits: Vec<Limits>,
-    /// Why what was counted is not kept. The counts are right nevertheless.
+    /// Why the counts could not be saved. They are right nevertheless.
     pub(super) unsaved: Option<TrackError>,
 }
 
@@ -46,7 +46,7 @@ impl Answer {
         cost.unwrap_or_default()
     }
 
-    /// Days in their order; else what cost most comes first.
+    /// Days in order; other rows by cost, highest first.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = self.table.rows.iter().collect();
         if self.by.first() != Some(&By::Day) {
@@ -89,7 +89,7 @@ impl Answer {
         names.join(",")
     }
 
-    /// Writes a line for each row, and one of headings before them.
+    /// Writes a line of headings, and a line for each row.
     pub(super) fn write_csv(&self, app: &mut App<'_>) -> io::Result<()> {
         let by = self.name();
         writeln!(
@@ -126,7 +126,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Writes a table with bars and a total, and what a person should know besides.
+    /// Writes a table with bars and a total, and remarks.
     pub(super) fn write_table(&self, app: &mut App<'_>) -> io::Result<()> {
         if self.table.rows.is_empty() {
             let since = text::local_time(self.since_ms, &self.zone).unwrap_or_default();
@@ -281,7 +281,7 @@ fn bar(weight: u64, most: u64) -> String {
     "█".repeat(usize::try_from(width).unwrap_or(0))
 }
 
-/// A value as RFC 4180 wants it.
+/// A value quoted by RFC 4180.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! What hooks reported before: the event logs, in the order of time.
+//! What hooks reported earlier, from the event logs, oldest first.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ use crate::text::{age, one_line, visible};
 
 /// How many logs are read.
 const LOGS_MAX: usize = 100_000;
-/// How many events are printed: the last ones.
+/// How many events are printed at most: the last.
 const EVENTS_MAX: usize = 100_000;
 
 /// An event of a session.
@@ -94,7 +94,7 @@ fn fits(filter: &Filter, past: &Past) -> bool {
 /// The logs below a root: `AGENT/ID.jsonl`.
 fn logs_in(root: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let below = |path: PathBuf| {
-        // What is not there has no logs.
+        // A missing directory has no logs.
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     };

@@ -1,11 +1,11 @@
-//! A terminal that shows one table, and is as it was before when that ends.
+//! A terminal that shows one table, and is restored at the end.
 
 use std::io::{self, Write};
 
-/// How large a terminal is taken to be that does not say, in columns and rows.
+/// The size if the terminal does not report one, in columns and rows.
 const SIZE: (usize, usize) = (80, 24);
 
-/// The other screen, without a cursor (xterm's private modes 1049 and 25).
+/// The alternate screen, without a cursor (xterm's private modes 1049 and 25).
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 const END: &str = "\x1b[?25h\x1b[?1049l";
 const TOP: &str = "\x1b[H";
@@ -25,7 +25,7 @@ impl Screen {
         Ok(Self { is_on: true })
     }
 
-    /// Shows the first lines of a text in place of what was there.
+    /// Replaces the contents with the first lines of a text.
     pub(super) fn show(&self, out: &mut dyn Write, text: &str, height: usize) -> io::Result<()> {
         out.write_all(frame(text, height).as_bytes())?;
         out.flush()
@@ -40,7 +40,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // After a failure or a panic: what is said of it belongs on the usual screen.
+        // After a failure or a panic, the message belongs on the normal screen.
         if self.is_on {
             let mut out = io::stderr();
             out.write_all(END.as_bytes()).ok();
@@ -48,7 +48,7 @@ impl Drop for Screen {
     }
 }
 
-/// Whole lines are written over those before, so that nothing flickers.
+/// Lines are overwritten as a whole, so that nothing flickers.
 fn frame(text: &str, height: usize) -> String {
     let lines = text.lines().count();
     let shown = if lines > height {
@@ -72,7 +72,7 @@ fn frame(text: &str, height: usize) -> String {
     frame
 }
 
-/// How many columns and rows the terminal has now.
+/// The current size in columns and rows.
 pub(super) fn size() -> (usize, usize) {
     let size = terminal_size::terminal_size_of(io::stdout());
     size.map_or(SIZE, |(width, height)| (width.0.into(), height.0.into()))

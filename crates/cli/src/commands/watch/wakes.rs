@@ -1,4 +1,4 @@
-//! What a command waits for beside changes: signals, and a reader that goes away.
+//! What a watching command waits for besides changes: signals, and the end of its reader.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,26 +11,26 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
-/// Why it goes on.
+/// Why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Wake {
     /// Something changed.
     Change,
     /// The terminal has another size.
     Resized,
-    /// It was stopped and runs again: the terminal may have another mode.
+    /// It was stopped and continued: the terminal may have another mode.
     Continued,
-    /// Something was typed. No more is waited for until [`Wakes::read_on`].
+    /// There is input. The input is not polled again before [`Wakes::read_on`].
     Input,
-    /// Nobody reads what is printed.
+    /// The output has no reader any more.
     NobodyReads,
-    /// A signal wants it to end.
+    /// A signal asks it to end.
     Signal(i32),
-    /// Nothing happened in time.
+    /// The time limit was reached.
     TimedOut,
 }
 
-/// Waits for several things at once.
+/// Waits for several events at once.
 #[derive(Debug)]
 pub(in crate::commands) struct Wakes {
     sender: Sender<Wake>,
@@ -39,8 +39,7 @@ pub(in crate::commands) struct Wakes {
 }
 
 impl Wakes {
-    /// Waits for signals, `more` among them, and for the end of whoever reads standard
-    /// output.
+    /// Waits for signals, `more` among them, and for the end of standard output's reader.
     pub(in crate::commands) fn begin(more: &[i32]) -> anyhow::Result<Self> {
         let (sender, receiver) = channel();
         let failed = || "cannot prepare for the end of watching";
@@ -61,7 +60,7 @@ impl Wakes {
         };
         let of_reader = sender.clone();
         let wait_for_reader = move || {
-            // A pipe whose reader has gone is in error, also while nothing is written: poll(2).
+            // Without a reader a pipe reports an error, also while nothing is written: poll(2).
             if wait_for(&io::stdout(), PollFlags::empty()).is_ok() {
                 of_reader.send(Wake::NobodyReads).ok();
             }
@@ -80,14 +79,14 @@ impl Wakes {
         })
     }
 
-    /// Waits for what is typed, too.
+    /// Waits for input, too.
     pub(in crate::commands) fn read_input(&mut self) -> anyhow::Result<()> {
         let (reads_on, may_read) = channel();
         let sender = self.sender.clone();
         let wait = move || {
             while wait_for(&io::stdin(), PollFlags::IN).is_ok() && sender.send(Wake::Input).is_ok()
             {
-                // Meanwhile the input is somebody else's.
+                // Meanwhile the input belongs to another reader.
                 if may_read.recv().is_err() {
                     break;
                 }
@@ -101,24 +100,24 @@ impl Wakes {
         Ok(())
     }
 
-    /// What was typed has been read.
+    /// The input has been read.
     pub(in crate::commands) fn read_on(&self) {
         if let Some(reads_on) = &self.reads_on {
-            // A thread that has ended reads no more.
+            // If the thread has ended, it reads no more.
             reads_on.send(()).ok();
         }
     }
 
-    /// What an engine calls when something has changed.
+    /// A callback for an engine to report a change.
     pub(in crate::commands) fn call(&self) -> impl Fn() + Send + 'static {
         let sender = self.sender.clone();
         move || {
-            // Whoever has ended wants to know of nothing.
+            // The receiver may have ended already.
             sender.send(Wake::Change).ok();
         }
     }
 
-    /// Waits. Changes that have come meanwhile are one.
+    /// Waits. Changes that came meanwhile count as one.
     pub(in crate::commands) fn next(&self, timeout: Option<Duration>) -> Wake {
         let first = match timeout {
             None => self
@@ -138,7 +137,7 @@ impl Wakes {
     }
 }
 
-/// Waits for one of these, or for an error or a hang-up.
+/// Waits for one of these events, or for an error or a hang-up.
 fn wait_for(file: &impl AsFd, what: PollFlags) -> io::Result<()> {
     loop {
         let mut waited = [PollFd::new(file, what)];

@@ -1,4 +1,4 @@
-//! `whosup why --pid`: which session a process serves, or why none is known.
+//! `whosup why --pid`: the session that a process serves, or why it is unknown.
 
 use std::path::Path;
 
@@ -18,16 +18,15 @@ use crate::json::{Answer, WhyMore, write_document};
 use crate::text;
 use whosup_core::reader::Reach;
 
-/// How many sessions of one process are explained in full; of the others the
-/// ids are told.
+/// How many sessions of one process are explained in full; the others are listed by ID.
 const EXPLAINED_MAX: usize = 3;
 
-/// How many dead claims to one PID are told.
+/// How many dead claims to one PID are shown.
 const CLAIMS_SHOWN_MAX: usize = 20;
 
-/// What is said of a process, and of which sessions.
+/// The explanation of a process, and its sessions.
 struct Said {
-    /// About the process itself.
+    /// Sentences about the process itself.
     sentences: Vec<String>,
     /// The sessions that it serves, or is claimed to have served.
     sessions: Vec<Session>,
@@ -43,7 +42,7 @@ impl Said {
         }
     }
 
-    /// The first sessions are explained, the rest are named.
+    /// The first sessions are explained, the others named.
     fn explanations(&self, home: Option<&Path>) -> Vec<Explanation> {
         let named = |session: &Session| {
             let (id, answer) = (&session.key.session, session.liveness().name());
@@ -64,7 +63,7 @@ impl Said {
 ///
 /// # Errors
 ///
-/// Whatever kept it from answering.
+/// If the scan or the output failed.
 pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<ExitStatus> {
     let reach = Reach {
         depth: Depth::Live,
@@ -82,7 +81,7 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
             .iter()
             .map(|session| session.key.clone())
             .collect();
-        // What they may be serving was read before.
+        // The candidates were described before.
         let mut unattributed = std::mem::take(&mut scanned.snapshot.unattributed);
         unattributed.retain(|one| one.process.process.pid == pid);
         app.world
@@ -114,8 +113,8 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
     Ok(said.status)
 }
 
-/// Takes out the processes without a known session that are not explained: all but the
-/// one with this PID and, if that is a launcher, the one below it.
+/// Removes the processes without a known session that are not explained: all except the one
+/// with this PID and, if that is a launcher, the process below it.
 fn keep_explained(scanned: &mut Scanned<'_>, pid: Pid) {
     let mut unattributed = std::mem::take(&mut scanned.snapshot.unattributed);
     unattributed
@@ -149,7 +148,7 @@ fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
     }
 }
 
-/// Sessions that are said to be served by a PID that nobody has.
+/// Sessions that are claimed to be served by a PID that no process has.
 fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
     let claimed = scanned.snapshot.sessions.iter().filter(|session| {
         let mut evidence = session.evidence.iter();
@@ -192,14 +191,14 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
     said
 }
 
-/// Says what a process is, and how many sessions it has.
+/// What a process is, and how many sessions it has.
 fn head(one: &AgentProcess, sessions: &[&Session], live: usize) -> String {
     let pid = one.process.pid;
     let what = format!("{} of {}", role_words(one.role), one.agent);
     if live == 0 {
         return format!("Process {pid} is {what}, and no live session of it is known.");
     }
-    // Also a process that could run a session may show one that a host runs.
+    // A process that could run a session may instead show a session of a host.
     let shows = |session: &&Session| session.client.as_ref().is_some_and(|its| its.pid == pid);
     let verb = if sessions.iter().all(shows) {
         "shows"
@@ -221,7 +220,7 @@ fn status_by(sessions: &[&Session]) -> ExitStatus {
     }
 }
 
-/// A launcher is told by the process below it that does the work.
+/// A launcher is explained through the process below it that does the work.
 fn explain_launcher(scanned: &Scanned<'_>, launcher: &AgentProcess) -> Said {
     let pid = launcher.process.pid;
     let agent = &launcher.agent;
@@ -245,7 +244,7 @@ fn explain_launcher(scanned: &Scanned<'_>, launcher: &AgentProcess) -> Said {
 }
 
 fn is_below(scanned: &Scanned<'_>, one: &AgentProcess, pid: Pid) -> bool {
-    // Launchers stand in a chain above the process, one the parent of the next.
+    // Launchers form a chain above the process, each the parent of the next.
     let mut next = one.process.ppid;
     for _ in 0..scanned.processes().len() {
         let Some(parent) = next else { return false };

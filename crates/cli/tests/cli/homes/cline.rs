@@ -14,7 +14,7 @@ CREATE TABLE sessions(session_id TEXT PRIMARY KEY, source TEXT NOT NULL, pid INT
   prompt TEXT, metadata_json TEXT, messages_path TEXT, updated_at TEXT NOT NULL);
 ";
 
-/// Starts a process of Cline, and has it say in its log which session it began.
+/// Starts a process of Cline that writes its session into its log.
 fn pose_as_cline(moved: &Moved, variable: &str, below: &str) -> (String, Posing) {
     let session = format!("{}_5ypul", now_ms());
     let program = "lib/node_modules/cline/node_modules/@cline/cli-linux-x64/bin/cline";

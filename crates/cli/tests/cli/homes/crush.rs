@@ -18,8 +18,8 @@ CREATE TABLE messages(id text PRIMARY KEY, session_id text NOT NULL, role text N
   updated_at integer NOT NULL, finished_at integer);
 ";
 
-/// Starts a process of Crush whose project's data lie where the list of its home
-/// says, and checks that its session is found in `home`.
+/// Starts a process of Crush whose project is in the list of its home, and checks that its session
+/// is found in `home`.
 #[track_caller]
 fn check_crush(variable: &str, below: &str) {
     let moved = Moved::new();

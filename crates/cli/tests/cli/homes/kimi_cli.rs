@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Moved, Served, digest};
 use crate::world::Posing;
 
-/// Writes a session of kimi-cli that was said something in.
+/// Writes a session of kimi-cli with messages.
 fn write_kimi(moved: &Moved) {
     let session = &moved.world.s1;
     let folder = digest("md5sum", &moved.work_dir());
@@ -20,7 +20,7 @@ fn write_kimi(moved: &Moved) {
     moved.write(&below, format!("{line}\n"));
 }
 
-/// Its session is found in the moved home, and brought back from there.
+/// Its session is found in the moved home, and resumed from there.
 #[track_caller]
 fn check(moved: &Moved, posing: Posing) {
     write_kimi(moved);

@@ -1,5 +1,5 @@
-//! opencode and Kilo CLI, of which one process alone has `XDG_DATA_HOME`, or the variable for
-//! the database, set.
+//! opencode and Kilo CLI, with `XDG_DATA_HOME` or the variable for the database set in only one
+//! process.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;

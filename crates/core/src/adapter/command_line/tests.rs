@@ -1,4 +1,4 @@
-//! A made-up agent, with what no real one has all of.
+//! A made-up agent with all features, which no real agent has.
 
 use whosup_process::{Absent, RecordedProcess};
 

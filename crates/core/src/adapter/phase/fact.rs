@@ -1,4 +1,4 @@
-//! Which of several facts about a conversation stands.
+//! Which of several facts about a conversation counts.
 //!
 //! Hooks, the agent's own registry, the title of its terminal and its transcript each
 //! report what a session does, and each of them misses something: no hook fires when a
@@ -21,7 +21,7 @@ pub const fn is_ahead(at_ms: i64, now_ms: i64) -> bool {
     at_ms > now_ms.saturating_add(CLOCK_SLACK_MS)
 }
 
-/// Who reports a fact. Of two facts with the same date, the earlier source here wins.
+/// The source of a fact. Of two facts with the same date, the earlier source here wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FactSource {
     /// A hook of the agent, by our record.
@@ -34,10 +34,10 @@ pub enum FactSource {
     Transcript,
 }
 
-/// What one source reports that a conversation does.
+/// The phase of a conversation, from one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseFact {
-    /// Who reports it.
+    /// The source.
     pub source: FactSource,
     /// The phase; `None` if the agent's word maps to none.
     pub phase: Option<Phase>,
@@ -45,11 +45,11 @@ pub struct PhaseFact {
     pub waiting_for: Option<WaitingFor>,
     /// The agent's own word, where it publishes one.
     pub word: Option<String>,
-    /// When this was so, in milliseconds since 1970: the date by which facts compete.
+    /// The date of the fact, in milliseconds since 1970, by which facts compete.
     pub at_ms: Option<i64>,
-    /// Since when it has been so; `None` where only `at_ms` is known.
+    /// The start of the phase; `None` if only `at_ms` is known.
     pub since_ms: Option<i64>,
-    /// The process that did so, where the source names it.
+    /// The process that it is about, if the source names it.
     pub process: Option<(Pid, StartStamp)>,
 }
 
@@ -104,13 +104,13 @@ impl PhaseFact {
         matches!(self.source, FactSource::Title) && self.phase.is_none()
     }
 
-    /// Its place among facts: the dated before the undated, the newest first.
+    /// Its rank among facts: dated before undated, newest first.
     fn rank(&self) -> (std::cmp::Reverse<Option<i64>>, FactSource) {
         (std::cmp::Reverse(self.at_ms), self.source)
     }
 }
 
-/// What a conversation does, by the fact that won.
+/// The phase of a conversation, by the winning fact.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Doing {
     /// The phase.
@@ -125,11 +125,11 @@ pub struct Doing {
     pub source: Option<FactSource>,
 }
 
-/// Decides what a live conversation does.
+/// Decides the phase of a live conversation.
 ///
-/// `owner` is the process that serves it. A turn from before that process began is one that
-/// an earlier process left unfinished, and an end is not the end of what lives: both leave
-/// the session idle.
+/// `owner` is the process that serves it. A turn from before the start of that process was
+/// left unfinished by an earlier process, and an end from before it does not count: both
+/// leave the session idle.
 #[must_use]
 pub fn doing<'a>(
     facts: impl Iterator<Item = &'a PhaseFact> + Clone,
@@ -150,8 +150,8 @@ pub fn doing<'a>(
             ..Doing::default()
         };
     }
-    // An interruption is neither announced nor recorded by every agent: then the title is
-    // all there is, and it leaves two readings.
+    // Not every agent announces or records an interruption: then only the title shows it, and
+    // it has two readings.
     if newest.source == FactSource::Hook
         && matches!(newest.phase, Some(Phase::Working | Phase::Waiting))
         && facts.clone().any(PhaseFact::is_missing_sign)
@@ -198,8 +198,8 @@ fn waited_for<'a>(
     }
 }
 
-/// Decides what is left of a conversation whose process has gone, or may have: only an
-/// end outlives it.
+/// Decides the phase of a conversation whose process has exited, or may have: only an end
+/// outlives the process.
 #[must_use]
 pub fn outlived<'a>(facts: impl Iterator<Item = &'a PhaseFact>) -> Doing {
     match facts.min_by_key(|fact| fact.rank()) {

@@ -27,7 +27,7 @@ fn check(facts: &[PhaseFact], phase: Option<Phase>) {
 }
 
 #[test]
-fn the_newest_dated_fact_wins_whoever_reports_it() {
+fn the_newest_dated_fact_wins_whatever_its_source() {
     for newer in SOURCES {
         for older in SOURCES {
             for phase in [Phase::Starting, Phase::Idle, Phase::Working, Phase::Waiting] {

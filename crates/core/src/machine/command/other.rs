@@ -1,5 +1,5 @@
-//! Reads what a command writes where a pipe can't be asked whether it has something: a
-//! thread waits for each, and nothing waits for the thread.
+//! Reads the output of a command on systems where a pipe can't be polled: a thread waits for
+//! each pipe, and is never joined.
 
 use std::io::{self, Read};
 use std::process::{ChildStderr, ChildStdout};

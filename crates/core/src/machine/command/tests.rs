@@ -1,7 +1,7 @@
 use super::*;
 
-/// How long a run may take on a machine with much to do, where it must not take the
-/// minute that its child takes.
+/// How long a run may take on a busy machine; must be less than the minute that its child
+/// takes.
 const SOON: Duration = Duration::from_secs(30);
 
 fn run(line: &str, time_max: Duration) -> Result<CommandOutput, CommandError> {
@@ -16,7 +16,7 @@ fn a_process_that_holds_the_output_of_an_ended_command_is_not_waited_for() {
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert!(output.is_success);
     assert_eq!(output.stdout, b"written\n");
-    // Nothing but the command itself is ended: so it is for us to do here.
+    // Only the command itself is killed, so the test ends this process.
     let child = String::from_utf8(output.stderr).unwrap();
     let child = child.trim();
     assert!(

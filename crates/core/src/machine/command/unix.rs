@@ -1,4 +1,4 @@
-//! Reads what a command writes, without ever waiting for other holders of its pipes.
+//! Reads the output of a command without waiting for other holders of its pipes.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use super::COMMAND_OUTPUT_BYTES_MAX;
 
-/// How much is read at once, in bytes: as much as a pipe holds.
+/// The size of one read, in bytes: the capacity of a pipe.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// One end of a pipe that a command writes to.
@@ -36,7 +36,7 @@ pub(super) struct Outputs([Output; 2]);
 
 #[derive(Debug, Default)]
 struct Output {
-    /// Closed once it has ended or enough was read.
+    /// Closed at its end or once enough was read.
     pipe: Option<File>,
     bytes: Vec<u8>,
 }

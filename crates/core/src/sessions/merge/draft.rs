@@ -23,12 +23,12 @@ pub(crate) struct Draft {
     pub(crate) sketch: Box<Sketch>,
     /// Best first.
     claims: Vec<JudgedClaim>,
-    /// What was found out about it without a claim.
+    /// A verdict without a claim.
     found_out: Option<FoundOut>,
     pub(crate) client: Option<Box<Process>>,
     pub(crate) is_client_ambiguous: bool,
     superseded_by: Option<SessionId>,
-    /// Processes that serve it beside those that claim it.
+    /// Further processes that serve it without a claim.
     other_owners: Vec<Process>,
     /// Evidence beyond claims (clues, parent).
     extra: Vec<JudgedEvidence>,
@@ -47,8 +47,7 @@ pub(crate) fn group(
     sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
 ) -> BTreeMap<SessionKey, Draft> {
-    // In order, they are put together as they come: of a session, what came first stays
-    // the first.
+    // Sorted, so that they can be joined one by one: of a session, the first sketch stays first.
     let mut sketches = sketches;
     let mut claims = claims;
     sketches.sort_by(|one, other| one.key.cmp(&other.key));
@@ -100,8 +99,8 @@ impl Draft {
         }
     }
 
-    /// Adds what a second source tells of the session: whoever knows, says; of
-    /// two that know, the later dates stand.
+    /// Adds the sketch of a second source. A known value wins over an unknown one; of two
+    /// dates, the later.
     fn add(&mut self, other: Box<Sketch>) {
         let mine = &mut self.sketch;
         mine.parent = mine.parent.take().or(other.parent);
@@ -144,9 +143,8 @@ impl Draft {
         }
     }
 
-    /// Ranks the claims: Live, Unknown, Exited; then by confidence; then the
-    /// newest; and for the rest by what they say, so that the order in which
-    /// they came does not matter.
+    /// Ranks the claims: Live, Unknown, Exited; then by confidence; then the newest first; then
+    /// by their text, so that the order of the input does not matter.
     fn rank(&mut self) {
         if self.claims.len() < 2 {
             return;
@@ -186,21 +184,20 @@ impl Draft {
             })
     }
 
-    /// All that is claimed is that nobody serves it, and no claim is about a process
-    /// that is there.
-    pub(crate) fn is_claimed_by_nobody(&self) -> bool {
+    /// Every claim is that no process serves it, and no claim names a process that is there.
+    pub(crate) fn is_claimed_unserved(&self) -> bool {
         let is_dead = |claim: &JudgedClaim| {
             claim.verdict.liveness() == Liveness::Exited && claim.process.is_none()
         };
         self.claims.iter().all(is_dead)
     }
 
-    /// What it was made of.
+    /// The sketch and the claims.
     pub(crate) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
         (self.sketch, self.claims)
     }
 
-    /// The process that serves it, while it is live.
+    /// The process that serves it, if it is live.
     pub(crate) fn served_by(&self) -> Option<Pid> {
         let owner = match &self.found_out {
             Some(found_out) => found_out.owner.as_deref(),
@@ -209,20 +206,20 @@ impl Draft {
         Some(owner?.pid)
     }
 
-    /// Live, by a claim.
+    /// It is live, by a claim.
     pub(crate) fn is_live(&self) -> bool {
         self.has_claims() && is_live(self.verdict())
     }
 
-    /// Whoever serves it makes a claim that no other process can make meanwhile.
+    /// The process that serves it makes a claim that no other process can make meanwhile.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.live_claims().all(|claim| {
             claim.claim.exclusivity == Exclusivity::Exclusive && claim.claim.serving == Serving::One
         })
     }
 
-    /// A claim says that it ended since then, or was left: by this process, or `None`, in
-    /// one that is not known.
+    /// A claim says that it has ended or was left since then: by this process or, with `None`, in
+    /// an unknown process.
     pub(crate) fn was_ended_since(&self, since_ms: i64, by: Option<&ProcessKey>) -> bool {
         self.claims.iter().any(|judged| {
             let is_end = match by {
@@ -241,7 +238,7 @@ impl Draft {
         found.any(|found| is_live(found.verdict))
     }
 
-    /// A process was found to serve it. Another one may serve it as well.
+    /// A process was found to serve it. Another process may serve it too.
     pub(crate) fn serve_by(&mut self, verdict: Verdict, process: &Process) {
         if self.is_live() {
             self.other_owners.push(process.clone());
@@ -274,7 +271,7 @@ impl Draft {
         !self.claims.is_empty()
     }
 
-    /// A stale claim says that it can't live on elsewhere.
+    /// A stale claim excludes that it is live elsewhere.
     pub(crate) fn is_dead_for_good(&self) -> bool {
         self.claims.iter().any(|claim| {
             claim.claim.exclusivity == Exclusivity::Exclusive
@@ -282,8 +279,8 @@ impl Draft {
         })
     }
 
-    /// Its owner serves many, or has no terminal that a person sits at: another process
-    /// may show it.
+    /// Its owner serves many sessions, or has no terminal with a person: another process may show
+    /// it.
     pub(crate) fn may_have_client(&self) -> bool {
         let may_be_shown = self.live_claims().next().is_some_and(|claim| {
             claim.claim.serving == Serving::Many
@@ -296,7 +293,7 @@ impl Draft {
         may_be_shown && self.client.is_none()
     }
 
-    /// While it is live, the client that is known for certain shows it.
+    /// While it is live, its known client shows it.
     pub(crate) fn take_known_client(&mut self) {
         let verdict = self.verdict();
         let Some(client) = self.sketch.client.take() else {
@@ -321,7 +318,7 @@ impl Draft {
         self.client = Some(Box::new(client.process));
     }
 
-    /// A process that has exited had left this session before.
+    /// An exited process had left this session before.
     pub(crate) fn supersede_dead(&mut self) {
         let left = self.claims.iter().map(|claim| &claim.claim);
         let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
@@ -360,7 +357,7 @@ impl Draft {
         self.superseded_by = Some(current.clone());
     }
 
-    /// Something other than a claim tells what became of it.
+    /// Records a verdict that does not come from a claim.
     pub(crate) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
         self.found_out = Some(FoundOut {
             verdict,
@@ -392,7 +389,7 @@ impl Draft {
             (Verdict::Live(..), Some(pid)) if self.sketch.may_have_ended => {
                 Verdict::Unknown(UnknownBecause::MayBeServedBy(pid))
             }
-            // That its parent lives does not prove that it still runs.
+            // A live parent does not prove that the sub-agent still runs.
             (Verdict::Live(_, confidence), _) => {
                 Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Consistent))
             }
@@ -401,7 +398,7 @@ impl Draft {
         };
         let says = match &self.sketch.parent {
             Some(parent) if verdict.reason() == "may-be-served-by" => format!(
-                "sub-agent of {parent}; what would tell whether it has ended is torn or missing"
+                "sub-agent of {parent}; the record of whether it has ended is torn or missing"
             ),
             Some(parent) => format!("sub-agent of {parent}"),
             None => return,
@@ -414,8 +411,8 @@ impl Draft {
         self.find_out(verdict, owner.cloned());
     }
 
-    /// A session that never came to be: an id that its agent gave up before
-    /// anything happened under it. Or one that no terminal was found to show.
+    /// A session that never came to be: its agent gave up the ID before anything happened, or no
+    /// terminal was found to show it.
     pub(crate) fn is_nothing(&self) -> bool {
         let never_was = self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited;
         let is_shown = self.has_claims() || !self.extra.is_empty();

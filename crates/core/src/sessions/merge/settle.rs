@@ -1,9 +1,9 @@
-//! Sessions of one home that nothing found elsewhere can change, because no process
-//! could serve them. They are finished at once, so that a home with very many of them
-//! is not held as a whole.
+//! Settles the sessions of one home that no other source can change, because no process
+//! could serve them. They are finished at once, so that a large home is never in memory as a
+//! whole.
 //!
-//! The result equals that of [`super::merge`] with everything else beside them: the
-//! tests look at every world both ways.
+//! The result equals that of [`super::merge`] on everything: tests compare both for every
+//! world.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -25,7 +25,7 @@ use crate::sources::recognize::PossibleProcess;
 /// Finds homes.
 pub(crate) type FindHomes<'a> = Box<dyn FnOnce() -> HashSet<PathBuf> + 'a>;
 
-/// What may have to do with the sessions of a home, beside that home.
+/// What may affect the sessions of a home, besides that home.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     neighbours: Vec<Neighbour<'a>>,
@@ -33,21 +33,18 @@ pub(crate) struct Surroundings<'a> {
     possible: &'a [PossibleProcess],
     /// The homes that their agents use by default.
     pub(crate) default_homes: HashSet<PathBuf>,
-    /// Homes all of whose possible processes can be seen from here; found out once there
-    /// is a session.
+    /// Homes whose possible processes are all visible from here; computed for the first session.
     pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
-    /// Processes that may use a home and could not be looked into.
+    /// Processes that may use a home and could not be inspected.
     pub(crate) unseen: HashMap<PathBuf, Pid>,
-    /// Sessions that sources other than their homes report, and the parents that these
-    /// name.
+    /// Sessions that sources other than their homes report, and the parents of these.
     pub(crate) known_elsewhere: HashSet<(AgentId, SessionId)>,
     /// Every adapter.
     pub(crate) adapters: &'static [&'static dyn Adapter],
 }
 
 impl<'a> Surroundings<'a> {
-    /// Nothing but these processes, of all recognized ones those that may have a
-    /// session.
+    /// Surroundings of only these processes: of the recognized, those that may have a session.
     pub(crate) fn of(processes: &'a [AgentProcess], possible: &'a [PossibleProcess]) -> Self {
         let processes = processes.iter();
         let processes = processes.filter(|process| may_have_session(process));
@@ -62,7 +59,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// Returns whether a process may have to do with any session of this agent.
+    /// Whether a process may affect any session of this agent.
     pub(crate) fn has_process_of(&self, agent: &AgentId) -> bool {
         let mut neighbours = self.neighbours.iter();
         neighbours.any(|neighbour| neighbour.process.agent == *agent)
@@ -76,18 +73,17 @@ impl<'a> Surroundings<'a> {
         };
         (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
             || (!self.known_elsewhere.is_empty() && is_known_elsewhere())
-            || !draft.is_claimed_by_nobody()
+            || !draft.is_claimed_unserved()
             || self.may_be_served(key, draft, places)
     }
 
-    /// Returns whether a process may have to do with a session that is dead by all of its
-    /// claims.
+    /// Whether a process may serve a session that is dead by all of its claims.
     fn may_be_served(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
         let sketch = &draft.sketch;
         if !sketch.clues.is_empty() || !sketch.visits.is_empty() {
             return true;
         }
-        // A sub-agent is asked about with its parent.
+        // A sub-agent is judged with its parent.
         if sketch.parent.is_some() {
             return false;
         }
@@ -111,7 +107,7 @@ impl<'a> Surroundings<'a> {
 #[derive(Debug)]
 struct Neighbour<'a> {
     process: &'a AgentProcess,
-    /// The session that its arguments name, or the beginning of its id.
+    /// The session that its arguments name, or a prefix of its ID.
     named: Option<&'a str>,
 }
 
@@ -129,7 +125,7 @@ impl<'a> Neighbour<'a> {
 
     /// The directory of the session does not exclude the process.
     fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>, places: &Places) -> bool {
-        // Very many sessions are asked about: what excludes most is asked first.
+        // There may be very many sessions: the most selective test comes first.
         self.process.agent == key.agent
             && places.beside(&self.process.process, &self.process.details, work_dir)
                 != Beside::Excluded
@@ -142,8 +138,7 @@ impl<'a> Neighbour<'a> {
     }
 }
 
-/// Hands out each session of one home that is settled, and returns what was found of
-/// the rest.
+/// Passes on each settled session of one home, and returns what was found of the rest.
 ///
 /// `places` has the directories of the sketches and of the processes.
 pub(crate) fn settle(
@@ -167,7 +162,7 @@ pub(crate) fn settle(
     }
     super::follow_parents(&mut drafts);
     let mut rest: (Vec<Box<Sketch>>, Vec<Box<Claim>>) = Default::default();
-    // All of them are of one home.
+    // All of them belong to one home.
     let mut asked: Option<(Arc<Path>, bool)> = None;
     let mut is_default_home = |home: &Arc<Path>| match &asked {
         Some((before, is_default)) if Arc::ptr_eq(before, home) => *is_default,
@@ -213,7 +208,7 @@ fn open_families(
             Some((key, parent))
         })
         .collect();
-    // Each round opens one at least, or is the last.
+    // Each round opens at least one session, or is the last.
     loop {
         let before = open.len();
         for (key, parent) in &parents {

@@ -1,4 +1,4 @@
-//! What becomes of several claims, sessions and processes that meet.
+//! Combinations of several claims, sessions and processes.
 
 use std::path::PathBuf;
 
@@ -429,7 +429,7 @@ fn a_client_that_is_known_for_certain_shows_the_session_while_that_is_live() {
     assert_eq!(shown.terminal_process().unwrap().pid.get(), 7);
     assert!(!shown.is_detached());
     assert_eq!(shown.evidence.len(), 2);
-    // It has a session, so it looks for none.
+    // It has a session, so it needs none.
     assert!(merged.unattributed.is_empty());
 }
 

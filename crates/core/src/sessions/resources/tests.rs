@@ -141,7 +141,7 @@ fn what_cannot_be_read_is_none_and_never_zero() {
         (tree.cpu_percent, tree.cpu, tree.rss_bytes),
         (None, None, None)
     );
-    // Nobody knows what it used before.
+    // What it used before is not known.
     let now = sample(1_000, [process(10, 1, 100), process(12, 10, 9_000)]);
     let tree = used(Some(&before), &now, &[metered("a", 10)])[&key("a")]
         .tree

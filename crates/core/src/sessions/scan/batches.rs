@@ -1,4 +1,4 @@
-//! What was found in one home, in portions that are small enough to hold while they are judged.
+//! What was found in one home, in batches that are small enough to be judged in memory.
 
 use std::collections::HashMap;
 
@@ -43,14 +43,13 @@ impl Batches {
     }
 }
 
-/// The session that a family is named after: sub-agents of sub-agents belong to the
-/// same one.
+/// The head of a family of sessions: the topmost parent of a sub-agent.
 fn head_of<'a>(
     parents: &'a HashMap<SessionId, SessionId>,
     session: &'a SessionId,
 ) -> &'a SessionId {
     let mut head = session;
-    // A circle of parents, of any length, ends at one of its members.
+    // A cycle of parents ends at one of its members.
     for _ in 0..parents.len().min(DEPTH_MAX) {
         match parents.get(head) {
             Some(parent) => head = parent,

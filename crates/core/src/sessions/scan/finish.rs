@@ -1,5 +1,5 @@
-//! What a session has once all sources are put together: its pane, and what its
-//! terminal shows of it.
+//! Completes sessions after all sources are merged: pane, and the phase in the terminal's
+//! title.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(super) fn finish(
         for other in &mut session.other_live {
             other.pane = pane_of(Some(&other.process), panes, machine, &agent_pids);
         }
-        // Nothing on disk shows it yet: it works where its process does.
+        // Nothing on disk names a directory yet: it works where its process does.
         if session.sketch.work_dir.is_none()
             && let Some(process) = session.terminal_process()
         {
@@ -86,7 +86,7 @@ pub(super) fn looked_at(
         .collect()
 }
 
-/// The processes that an answer rests on beside those that sessions name.
+/// The processes that an answer depends on, besides those that sessions name.
 pub(super) fn seen(
     processes: &[AgentProcess],
     possible: &[PossibleProcess],
@@ -105,7 +105,7 @@ pub(super) fn seen(
         SeenProcess {
             pid: process.pid,
             stamp: process.stamp.clone(),
-            // What runs scripts is opened by many others too.
+            // A runtime of scripts is opened by many other programs, too.
             program: script.or_else(|| executable(&program)),
         }
     });

@@ -1,5 +1,5 @@
-//! Judges what was found: each home's own sessions as soon as it was looked at, as far
-//! as nothing else can change them, and the rest together at the end.
+//! Judges what was found: each home's settled sessions at once, and the rest together at the
+//! end.
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use crate::sources::agents::AGENTS;
 use crate::sources::panes::Panes;
 use crate::sources::recognize::PossibleProcess;
 
-/// What there is beside the homes themselves.
+/// The surroundings of the homes.
 pub(super) fn surroundings<'a>(
     machine: &'a Machine,
     asked: &'a [(&'static dyn Adapter, Home)],
@@ -56,7 +56,7 @@ pub(super) fn surroundings<'a>(
     around
 }
 
-/// Judges, and remembers what was looked at for it.
+/// Judges, and collects what is needed for it.
 pub(super) struct Settling<'a, 's> {
     machine: &'a Machine,
     around: &'a Surroundings<'s>,
@@ -86,7 +86,7 @@ impl<'a, 's> Settling<'a, 's> {
         }
     }
 
-    /// Hands out the sessions of one home that are settled, and returns the rest.
+    /// Passes on the settled sessions of one home, and returns the rest.
     pub(super) fn settle(
         &mut self,
         agent: &AgentId,
@@ -134,7 +134,7 @@ impl<'a, 's> Settling<'a, 's> {
             known.iter().cloned().chain(besides).collect()
         };
         let around = self.around;
-        // Without a session it does not matter which homes can be seen as a whole.
+        // Without sessions it makes no difference which homes are fully visible.
         let fully_seen_homes = if claims.is_empty() && sketches.is_empty() {
             HashSet::new()
         } else {
@@ -165,7 +165,7 @@ impl<'a, 's> Settling<'a, 's> {
     }
 }
 
-/// Every process that could serve a session of this home can be seen from here.
+/// Every process that could serve a session of this home is visible from here.
 fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
     let view = machine.table().view();
     let placement = machine.mounts().placement_of(&home.root);

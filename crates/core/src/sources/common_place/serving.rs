@@ -1,4 +1,4 @@
-//! How many sessions a process serves that has sidecars in the common place.
+//! How many sessions a process with sidecars in the common place serves.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::adapter::AgentScan;
 use crate::adapter::claim::{Claim, Serving, Trust};
 use crate::machine::Machine;
 
-/// What names one process beside a PID, as far as a claim does.
+/// What identifies a process besides the PID, as far as a claim has it.
 #[derive(PartialEq, Eq, Hash)]
 struct Named {
     stamp: StartStamp,
@@ -17,8 +17,7 @@ struct Named {
     scope: Option<(Option<String>, Option<BootId>, Option<PidNamespace>)>,
 }
 
-/// What a claim rests on before the other files are known: the word in the file, else
-/// one session at a time.
+/// By the word in a file, before the other files are known; else one session at a time.
 pub(super) const fn by_word(serves: Option<Serves>) -> Serving {
     match serves {
         Some(Serves::Many) => Serving::Many,
@@ -30,8 +29,8 @@ pub(super) const fn by_word(serves: Option<Serves>) -> Serving {
 /// not record how many sessions their process serves (`unsaid`, by their place among the
 /// claims) are all current: nothing shows that the process left any of them.
 ///
-/// A process with one such file is left as it is. Where an adapter knows the agent, the
-/// agent's own files may then show that the process moved to another session.
+/// A process with one such file is left as it is: with an adapter, the agent's own files may
+/// show that the process moved to another session.
 pub(super) fn find_several(machine: &Machine, scan: &mut AgentScan, unsaid: &[usize]) {
     if unsaid.is_empty() {
         return;

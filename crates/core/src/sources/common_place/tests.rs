@@ -19,7 +19,7 @@ use crate::machine::mounts::Mounts;
 use crate::sessions::scan::{Scope, scan};
 use crate::sessions::session::Session;
 
-/// How long a condition is waited for.
+/// How long to wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A common place on this machine.
@@ -71,7 +71,7 @@ impl World {
     }
 }
 
-/// A process that is ended when this goes.
+/// A process that is killed when this is dropped.
 struct Running(Child);
 
 impl Running {
@@ -185,7 +185,7 @@ fn wait_until_none_is_live(world: &World) {
 
 #[test]
 fn of_files_that_say_one_the_newest_is_current_and_no_other_file_changes() {
-    // Which word each file has, from the oldest to the newest, and which are live.
+    // The words of the files, oldest first, and which sessions are then live.
     let worlds: &[(&[Option<&str>], &[bool])] = &[
         (&[None, None], &[true, true]),
         (&[Some("one"), Some("one")], &[false, true]),
@@ -202,7 +202,7 @@ fn of_files_that_say_one_the_newest_is_current_and_no_other_file_changes() {
             &[Some("one"), Some("many"), Some("one")],
             &[false, true, true],
         ),
-        // An unknown word is none.
+        // An unknown word counts as no word.
         (&[Some("few"), Some("few")], &[true, true]),
     ];
     for (words, live) in worlds {
@@ -235,7 +235,7 @@ fn of_files_that_say_one_the_newest_is_current_and_no_other_file_changes() {
     }
 }
 
-/// How many sessions each file's process serves, as the claims from the files have it.
+/// How many sessions the process of each file serves, by the claims.
 fn servings(world: &World) -> Vec<(String, Serving)> {
     let found = scan_common_place(&world.machine(), |_| true);
     assert_eq!(found.problems, []);
@@ -260,12 +260,12 @@ fn several_are_files_of_one_living_process_and_of_different_sessions() {
     };
     let as_it_is = |_: &mut Value| {};
     write("my-agent", "s-1", "s-1", &as_it_is);
-    // The same session once more, and a process that had the number before.
+    // The same session again, and a process that had the PID before.
     write("my-agent", "s-1", "s-1.claim-0", &as_it_is);
     write("my-agent", "s-2", "s-2", &|said| {
         said["process_start"] = json!("1")
     });
-    // No stamp, and a date from before the process began: another process.
+    // No stamp, and a date from before the process started: another process.
     write("my-agent", "s-3", "s-3", &|said| {
         said["process_start"] = Value::Null;
         said["started_at"] = json!(seconds_now() - 3_600.0);
@@ -291,7 +291,7 @@ fn several_are_files_of_one_living_process_and_of_different_sessions() {
 }
 
 #[test]
-fn a_file_that_anybody_may_have_written_changes_no_other() {
+fn a_world_writable_file_changes_no_other() {
     let world = World::new();
     let running = Running::start();
     let mut said = sidecar(&world.machine(), running.pid());
@@ -339,7 +339,7 @@ fn a_client_must_be_there_and_older_than_what_names_it() {
     client.end();
     said["started_at"] = json!(seconds_now());
     world.write("my-agent", "s-1.runtime.json", &said);
-    // Another process may have the number by now.
+    // Another process may have the PID by now.
     let left = world.sessions("my-agent").remove(0).client;
     assert!(left.is_none_or(|other| other.stamp != gone.stamp));
 }

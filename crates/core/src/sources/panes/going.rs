@@ -1,17 +1,17 @@
-//! How a person gets to see a pane.
+//! How a person gets to a pane.
 
 use crate::adapter::Invocation;
 
-/// How a person gets to see a pane, from where they are.
+/// How a person gets to a pane, from where they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Going {
-    /// These commands, one after another, bring it into view and end.
+    /// Run these commands one after another; they bring it into view and exit.
     Run(Vec<Invocation>),
-    /// This command takes over the terminal, and ends when the person leaves.
+    /// Run this command, which takes over the terminal and exits when the person leaves.
     Become(Invocation),
-    /// These commands, and then a command that takes over the terminal.
+    /// Run these commands, then a command that takes over the terminal.
     RunThenBecome(Vec<Invocation>, Invocation),
-    /// It cannot be done from here.
+    /// It can't be done from here.
     ByHand {
         /// Why, and what to do first.
         why: String,

@@ -39,7 +39,7 @@ pub const PANE_HOSTS: &[&dyn PaneHost] = &[
     &wezterm::WezTerm,
 ];
 
-/// How many hosts around each other are looked for.
+/// How many levels of hosts around a pane are searched.
 const NESTED_MAX: usize = 4;
 
 /// Knows one pane host.
@@ -47,13 +47,13 @@ pub trait PaneHost: Send + Sync {
     /// Its name in output.
     fn name(&self) -> &'static str;
 
-    /// Every pane of every server of this host that we may ask: one listing
-    /// command per server, all under the shared deadline of the machine's
-    /// commands. A server that doesn't answer is a problem.
+    /// Every pane of every server of this host that we may ask: one listing command per server,
+    /// all under the shared deadline of the machine's commands. A server without an answer is a
+    /// problem.
     fn list(&self, machine: &Machine) -> Found<Vec<Pane>>;
 
-    /// Tells by its looks whether a process may be a server of this host. What
-    /// runs below a server without being in one of its panes has no pane.
+    /// Whether a process may be a server of this host, by name and arguments. A process below a
+    /// server but in none of its panes has no pane.
     fn is_server(&self, process: &Process) -> bool;
 
     /// How a person gets to see a pane, from a terminal outside of any multiplexer;
@@ -63,10 +63,10 @@ pub trait PaneHost: Send + Sync {
     /// How a person in the pane `here` gets to see `pane`.
     fn go(&self, pane: &Pane, here: Option<&Pane>) -> Option<Going>;
 
-    /// How a text is typed into a pane: as a paste, so that a line break is no Enter.
+    /// Commands that type a text into a pane as a paste, so that a line break is no Enter.
     fn paste(&self, pane: &Pane, text: &str) -> Option<Typing>;
 
-    /// How the Enter key is pressed in a pane.
+    /// Commands that press Enter in a pane.
     fn enter(&self, pane: &Pane) -> Option<Typing>;
 }
 
@@ -75,17 +75,16 @@ pub trait PaneHost: Send + Sync {
 pub struct Pane {
     /// The pane host's name.
     pub host: &'static str,
-    /// The server that has it, where its pane is known. A pane id counts within one run
-    /// of it only.
+    /// The server, if the pane ID is known. A pane ID is valid only within one run of the server.
     pub server: Option<PaneServer>,
     /// The host's own name of the session or workspace around it.
     pub session: Option<String>,
     /// The name of the window or tab around it.
     pub window: Option<String>,
-    /// The host's own id of it; `None` where the host is recognized and lists no panes.
+    /// The host's own ID of it; `None` if the host is recognized but lists no panes.
     pub pane: Option<String>,
-    /// Where it is, in words that the host's users know: `main:api.0` of tmux. Empty where
-    /// its pane is not known.
+    /// The place in words that the host's users know: `main:api.0` of tmux. Empty if the pane ID
+    /// is not known.
     pub place: String,
     /// Its terminal.
     pub tty: Option<Tty>,
@@ -93,11 +92,11 @@ pub struct Pane {
     pub pid: Option<Pid>,
     /// The title that programs in it have set.
     pub title: String,
-    /// Its process has exited and the host keeps the cell.
+    /// Its process has exited, and the host keeps the pane.
     pub is_dead: bool,
-    /// Who shows it to a person.
+    /// The programs that show it to a person.
     pub viewers: Vec<Viewer>,
-    /// The pane of another host that shows this one, once that was looked for.
+    /// The pane of another host that shows this pane, once it was searched.
     pub outer: Option<Box<Pane>>,
 }
 
@@ -106,7 +105,7 @@ pub struct Pane {
 pub enum Viewer {
     /// The host's client with this PID.
     Process(Pid),
-    /// Whatever has this terminal.
+    /// The program with this terminal.
     Terminal(Tty),
 }
 
@@ -117,17 +116,17 @@ pub struct PaneServer {
     pub socket: PathBuf,
     /// Its process.
     pub pid: Option<Pid>,
-    /// When that began, raw.
+    /// When the process began, raw.
     pub stamp: Option<StartStamp>,
 }
 
-/// Every pane there is, ready to be asked for a process's.
+/// All panes, indexed for finding the pane of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Panes {
     panes: Vec<Pane>,
     /// Living panes by the process that was started in them.
     by_pid: HashMap<Pid, usize>,
-    /// Living panes of which nothing but the terminal is known.
+    /// Living panes of which only the terminal is known.
     by_tty: HashMap<Tty, usize>,
 }
 
@@ -148,7 +147,7 @@ impl Panes {
             for (host, asked) in asked {
                 let found = match asked {
                     Ok(asked) => asked.join(),
-                    // No thread can be started now: it is asked here.
+                    // No thread can be started: ask it here.
                     Err(_) => Ok(list(*host, machine)),
                 };
                 match found {
@@ -166,7 +165,7 @@ impl Panes {
         }
     }
 
-    /// Panes that are known already.
+    /// Panes that were listed before.
     #[must_use]
     pub fn new(panes: Vec<Pane>) -> Self {
         let mut by_pid = HashMap::new();
@@ -202,21 +201,21 @@ impl Panes {
         self.panes.iter()
     }
 
-    /// The pane that a process lives in: the one whose terminal it has, else
-    /// the one that its nearest ancestor with a terminal lives in.
+    /// The pane whose terminal a process has, else the pane of its nearest ancestor with a
+    /// terminal.
     ///
-    /// A process that has lost its terminal and its parent lives in no pane. One
-    /// that gave up its terminal (`setsid`) lives in the pane of whoever started
-    /// it, while that one lives there: true of tools and nested agents, and no
-    /// evidence for a daemon that serves others. One with another terminal does
-    /// only if a program that shows its terminal in the pane's is in between.
+    /// A process that has lost its terminal and its parent lives in no pane. A process that
+    /// gave up its terminal (`setsid`) lives in its parent's pane as long as the parent does:
+    /// true of tools and nested agents, and no evidence for a daemon that serves others. A
+    /// process with another terminal does only if a program that shows this terminal in the
+    /// pane's is in between.
     #[must_use]
     pub fn of(&self, process: &Process, table: &ProcessTable) -> Option<&Pane> {
         if let Some(pane) = self.holding(process) {
             return Some(pane);
         }
-        // Dates of two looks differ by what the clock moved in between, so that
-        // parents are found from what the table itself has seen, if it has.
+        // Start dates of two scans differ by the movement of the clock, so that parents come from
+        // the process table of one scan, if it has them.
         let is_same = |seen: &&Process| (&seen.stamp, seen.ppid) == (&process.stamp, process.ppid);
         let seen = table.seen(process.pid).filter(is_same);
         let mut tty = process.tty;
@@ -256,7 +255,7 @@ impl Panes {
         }
     }
 
-    /// The pane in which a pane's host is shown, if that is one alone.
+    /// The pane that shows the host of a pane, if there is exactly one.
     fn around(&self, pane: &Pane, table: &ProcessTable, depth: usize) -> Option<Pane> {
         let processes = pane.viewers.iter().filter_map(|viewer| match viewer {
             Viewer::Process(pid) => table.seen(*pid),
@@ -279,9 +278,9 @@ impl Panes {
     /// The pane that a process itself is in: it was started there, or has its
     /// terminal.
     ///
-    /// A terminal's number says little alone: every container counts its own
-    /// from 0. It belongs to one Unix session at a time, and the process that
-    /// a pane was started with leads that of the pane.
+    /// A terminal's number alone is ambiguous: every container counts its own from 0. But a
+    /// terminal belongs to one Unix session at a time, and the first process of a pane leads the
+    /// pane's Unix session.
     fn holding(&self, process: &Process) -> Option<&Pane> {
         let of_pid = |pid: Pid| self.panes.get(*self.by_pid.get(&pid)?);
         if let Some(pane) = of_pid(process.pid) {
@@ -312,11 +311,10 @@ fn list(host: &dyn PaneHost, machine: &Machine) -> Found<Vec<Pane>> {
     found
 }
 
-/// Programs that give a program a terminal of its own and show it in theirs,
-/// by their names in the process table.
+/// Programs that give a program a terminal of its own and show it in theirs, by process name.
 ///
-/// Others do that too, terminals with a window of their own among them: what
-/// runs in such a one is not in the pane that it was started from.
+/// Other programs do that too, for example terminals with a window of their own: what runs in
+/// these is not in the pane that they were started from.
 const RELAYS: &[&[u8]] = &[
     b"asciinema",
     b"expect",

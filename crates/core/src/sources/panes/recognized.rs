@@ -1,26 +1,26 @@
-//! Terminals that can be recognized above a process, and list no panes.
+//! Terminals that can be recognized above a process, but list no panes.
 
 use whosup_process::{Process, ProcessTable};
 
 use super::{PANE_HOSTS, Pane, relays_a_terminal};
 
-/// How the process looks that has the window.
+/// How to recognize the process with the window.
 enum Looks {
     /// It has this name in the process table, which keeps 15 bytes of it.
     Named(&'static [u8]),
-    /// Its name begins so.
+    /// Its name begins with this.
     NameBegins(&'static [u8]),
-    /// Its executable's path holds this.
+    /// Its executable's path contains this.
     Executable(&'static str),
-    /// An argument holds this.
+    /// An argument contains this.
     Argument(&'static str),
 }
 
 use Looks::{Argument, Executable, NameBegins, Named};
 
-/// Each terminal with its looks, those that run inside of others first.
+/// Each terminal with its looks. Terminals that run inside others come first.
 ///
-/// Programs of one family share a name, so that a fork stands before what it is a fork of.
+/// Programs of one family share a name, so that a fork stands before the original.
 const TERMINALS: &[(&str, &[Looks])] = &[
     ("kitty", &[Named(b"kitty")]),
     (
@@ -105,8 +105,8 @@ const TERMINALS: &[(&str, &[Looks])] = &[
     ("warp", &[NameBegins(b"warp")]),
 ];
 
-/// Finds the terminal that a process runs in: its nearest ancestor that is one, if no other
-/// terminal is in between.
+/// Finds the terminal that a process runs in: the nearest ancestor that is a terminal, unless
+/// another terminal is in between.
 pub(super) fn above(process: &Process, table: &ProcessTable) -> Option<Pane> {
     let mut tty = process.tty?;
     for ancestor in table.ancestors(process) {

@@ -22,12 +22,12 @@ use crate::machine::problem::Found;
 const SCREEN: &str = "screen";
 /// A window: its number and its title.
 const FORMAT: &str = "%n %t<|>";
-/// What stands behind each window. A line break would be left out while a terminal shows
-/// the session (seen in 4.09.00).
+/// The end of each window. A line break would be left out while a terminal shows the session
+/// (seen in 4.09.00).
 const SEPARATOR: &str = "<|>";
 /// How many windows of one session are kept (`MAXWIN`, screen's default is 100).
 const WINDOWS_MAX: usize = 10_000;
-/// Where sessions are without `SCREENDIR`: the directories of all users, by distribution.
+/// The directories of sessions without `SCREENDIR`, for all users, by distribution.
 const PARENTS: &[&str] = &[
     "/run/screen",
     "/var/run/screen",
@@ -44,7 +44,7 @@ const STUFF_BYTES_MAX: usize = 512;
 #[derive(Debug)]
 pub struct Screen;
 
-/// What one session printed, and how it is reached.
+/// The output for one session, and how to reach it.
 struct Answer {
     listing: Result<Vec<u8>, String>,
 }
@@ -153,7 +153,7 @@ fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pa
             place: format!("{session}:{number} {title}"),
             tty: child.and_then(|child| child.tty),
             pid: child.map(|child| child.pid),
-            // That of the program is not listed: a person names windows too.
+            // The program's own title is not listed: a person names windows too.
             title: String::new(),
             is_dead: false,
             viewers: viewers.clone(),
@@ -176,7 +176,7 @@ fn name_of(socket: &Path) -> String {
     name.unwrap_or_default().into_owned()
 }
 
-/// The socket of a session, `PID.NAME`: where it lies now, else what it was named at first.
+/// The socket of a session, `PID.NAME`: its current path, else the first one.
 #[expect(clippy::disallowed_methods, reason = "checked before")]
 fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
     let prefix = format!("{}.", server.pid);
@@ -208,8 +208,8 @@ fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
     directory.unwrap_or_else(|| PathBuf::from(prefix))
 }
 
-/// The terminals that a session is shown in: screen holds them open, and of its own windows
-/// only the other ends.
+/// The terminals that show a session: screen holds them open, whereas of its own windows it
+/// holds only the other ends.
 fn viewers(machine: &Machine, server: &Process, children: &[(String, Process)]) -> Vec<Viewer> {
     let Ok(files) = machine.table().open_files(server) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! What pane hosts have in common: our servers in the process table, and how all of them
-//! are asked at once.
+//! What all pane hosts share: finding our servers in the process table, and asking all of them
+//! at once.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::machine::problem::Problem;
 pub(super) const SERVERS_MAX: usize = 64;
 /// How many processes below one server are looked at.
 const CHILDREN_MAX: usize = 10_000;
-/// How much of a complaint is shown, in characters.
+/// How much of an error message is shown, in characters.
 const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// The server of a pane host.
@@ -28,7 +28,7 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// As a pane names it.
+    /// The server in the form of a pane.
     pub(super) fn listening_at(&self, socket: impl Into<std::path::PathBuf>) -> PaneServer {
         PaneServer {
             socket: socket.into(),
@@ -54,10 +54,10 @@ impl ServerProcess {
     }
 }
 
-/// Returns whether a process belongs to our user and lives in our PID namespace, so that the
-/// PIDs that it reports can be compared with ours.
+/// Whether a process belongs to our user and our PID namespace, so that the PIDs that it
+/// reports are comparable with ours.
 ///
-/// A server of another user is never asked, not even by root: asking it is trusting it.
+/// A server of another user is never asked, not even by root: asking means trusting.
 pub(super) fn is_ours(details: &Details, uid: u32) -> bool {
     let lives_among_ours = details
         .inner_pids
@@ -103,8 +103,8 @@ pub(super) fn children<'a>(
 /// The child of a server for each of its panes, by the id that the server put into the
 /// child's environment.
 ///
-/// Such a variable may have been changed by a program that took the child's place, so that
-/// an id counts only if one child alone has it.
+/// A program that replaced the child may have changed the variable, so that an ID counts only
+/// if exactly one child has it.
 pub(super) fn children_by_id(
     machine: &Machine,
     server: &Process,
@@ -144,15 +144,14 @@ pub(super) fn ask_all<S: Sync, A: Send>(
             .collect();
         let answers = asked.into_iter().map(|(server, asked)| match asked {
             Ok(asked) => asked.join().ok(),
-            // No thread can be started now: it is asked here, within the same deadline.
+            // No thread can be started: ask it here, within the same deadline.
             Err(_) => Some(ask(server)),
         });
         answers.collect()
     })
 }
 
-/// Runs a listing command with variables of its own. What it printed, or why there is no
-/// answer.
+/// Runs a listing command with these variables. Returns the output, or why there is none.
 pub(super) fn run(
     machine: &Machine,
     variables: &[(&str, Option<&str>)],
@@ -165,7 +164,7 @@ pub(super) fn run(
     match machine.commands().run(program, &args, deadline) {
         Ok(output) if output.is_success => Ok(output.stdout),
         Ok(output) => {
-            // Some hosts write their complaints to standard output.
+            // Some hosts write errors to standard output.
             let printed = [output.stderr, output.stdout].concat();
             let printed = String::from_utf8_lossy(&printed);
             let line = printed.lines().map(str::trim).find(|line| !line.is_empty());

@@ -20,7 +20,7 @@ use crate::machine::problem::{Found, Problem};
 
 /// The program.
 const TMUX: &str = "tmux";
-/// How much of a complaint from tmux is reported, in characters.
+/// How much of an error message from tmux is reported, in characters.
 const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// The pane host tmux.
@@ -93,8 +93,7 @@ impl PaneHost for Tmux {
                 then: attach,
             });
         }
-        // The client that is asked for belongs to the pane that asks, which tmux finds by
-        // these variables.
+        // The requested client is that of the asking pane, which tmux finds by these variables.
         let server = pane.server.as_ref()?;
         let pid = server.pid?;
         let mut words = vec!["select-window", "-t", id, ";", "select-pane", "-t", id, ";"];
@@ -134,8 +133,8 @@ fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
     })
 }
 
-/// Types by a buffer of this process alone, which goes as it is used. The text is not among
-/// arguments, where other users could read it.
+/// Types through a buffer of this process, which is removed on use. The text is not passed as
+/// an argument, which other users could read.
 fn through_buffer(pane: &Pane, text: &str, options: &[&str]) -> Option<Typing> {
     let id = pane.pane.as_deref()?;
     let buffer = format!("whosup-{}", Pid::own());
@@ -169,16 +168,16 @@ fn without_user(
     }
 }
 
-/// What came of asking one socket.
+/// The result of asking one socket.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// Panes, and lines that are none.
+    /// Panes, and unreadable lines.
     Listing(Listing),
-    /// A server without any pane.
+    /// A server without panes.
     NoPanes,
     /// No server listens there.
     NoServer,
-    /// There was no answer that can be used, for this reason.
+    /// There was no usable answer, for this reason.
     Failed(String),
 }
 
@@ -200,7 +199,7 @@ fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
     answers.map(|answer| answer.unwrap_or_else(lost)).collect()
 }
 
-/// Reads what a run of tmux came to.
+/// Interprets the result of a run of tmux.
 fn understand(ran: Result<CommandOutput, CommandError>) -> Answer {
     match ran {
         Ok(output) if output.is_success => match parse_listing(&output.stdout) {
@@ -216,8 +215,8 @@ fn understand(ran: Result<CommandOutput, CommandError>) -> Answer {
     }
 }
 
-/// Reads what tmux wrote to its standard error; it speaks English in every
-/// locale. (Seen in tmux 3.3a, 2026-11; read in the sources of 2.1 to 3.8.)
+/// Interprets the error message of tmux, which is English in every locale. (Seen in tmux 3.3a,
+/// 2026-11; read in the sources of 2.1 to 3.8.)
 fn understand_complaint(complaint: &str) -> Answer {
     let line = complaint.lines().next().unwrap_or_default().trim();
     let is_gone = line.starts_with("no server running on ")
@@ -241,9 +240,9 @@ fn understand_complaint(complaint: &str) -> Answer {
 struct Heard<'a> {
     uid: u32,
     servers: &'a [Server],
-    /// Servers that have been heard of, by an answer or by a problem.
+    /// Servers with an answer or a problem.
     answered: HashSet<Pid>,
-    /// A server answered without a pane, and so without its PID.
+    /// A server answered without panes, and so without its PID.
     is_one_nameless: bool,
     panes: Vec<Pane>,
     problems: Vec<Problem>,
@@ -325,7 +324,7 @@ impl Heard<'_> {
             .ok_or_else(|| format!("its process `{pid}` is no tmux server of ours here"))
     }
 
-    /// Makes a problem of every server that is here and that no socket led to.
+    /// Reports every server here that no socket led to.
     fn name_the_silent(&mut self, machine: &Machine) {
         if self.is_one_nameless {
             return;

@@ -1,13 +1,13 @@
-//! How something is typed into a pane.
+//! Typing into a pane.
 
 use crate::adapter::Invocation;
 
 /// Commands that type into a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typing {
-    /// What is done before: it types nothing.
+    /// Preparation, which types nothing.
     pub prepare: Vec<Input>,
-    /// What types.
+    /// The commands that type.
     pub type_it: Vec<Input>,
 }
 
@@ -16,12 +16,12 @@ pub struct Typing {
 pub struct Input {
     /// The command.
     pub invocation: Invocation,
-    /// What it reads.
+    /// The standard input.
     pub stdin: String,
 }
 
 impl Input {
-    /// A command that reads nothing.
+    /// A command without input.
     #[must_use]
     pub const fn of(invocation: Invocation) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl Typing {
     }
 }
 
-/// The text with the marks of a bracketed paste around it (xterm, "Bracketed Paste Mode"),
-/// for hosts that don't add them, where it has line breaks: those would be Enter.
+/// A text with line breaks in the marks of a bracketed paste (xterm, "Bracketed Paste Mode"),
+/// for hosts that don't add them: the line breaks would be Enter.
 pub(super) fn bracketed(text: &str) -> String {
     if text.contains('\n') {
         format!("\u{1b}[200~{text}\u{1b}[201~")

@@ -1,5 +1,5 @@
-//! Looks through what stands between a process and the program that it runs: a
-//! loader, an emulator, the name that a wrapper gave to the executable.
+//! Looks through what stands between a process and its program: a loader, an emulator, or the
+//! name that a wrapper gave to the executable.
 //!
 //! Adapters use the executable and the arguments. If the kernel shows a loader
 //! (`ld-linux-x86-64.so.2 ./claude`), the program is among the arguments. If Nix has wrapped
@@ -13,8 +13,8 @@ use whosup_process::Details;
 
 use crate::adapter::{Run, Runtime};
 
-/// How many loaders and emulators may stand before one program: an emulator that runs a
-/// loader that runs a program are two.
+/// How many loaders and emulators may stand before one program. An emulator that runs a loader
+/// counts as two.
 const LAYERS_MAX: usize = 4;
 /// How many arguments are looked at.
 const ARGUMENTS_MAX: usize = 256;
@@ -29,7 +29,7 @@ const LOADER_OPTIONS_WITH_VALUE: &[&str] = &[
     "--library-path",
     "--preload",
 ];
-/// Options with which it runs nothing.
+/// Options with which the loader runs nothing.
 const LOADER_OPTIONS_ALONE: &[&str] = &[
     "--help",
     "--list",
@@ -43,7 +43,7 @@ const QEMU_OPTIONS_WITH_VALUE: &[&str] = &[
     "-0", "-B", "-D", "-E", "-L", "-R", "-U", "-cpu", "-d", "-dfilter", "-g", "-p", "-plugin",
     "-r", "-s", "-seed",
 ];
-/// Emulators that have these names for every program.
+/// Emulators that have these names whatever they run.
 const EMULATORS: &[&str] = &[
     "FEX",
     "FEXInterpreter",
@@ -54,9 +54,9 @@ const EMULATORS: &[&str] = &[
     "rosetta",
 ];
 
-/// How a wrapped program's executable is called: what stands before and behind its name.
-/// Nix's `wrapProgram` makes `.NAME-wrapped` (with a `_` for each time that it is wrapped
-/// again), packages of it `NAME-raw` and `.NAME-unwrapped`.
+/// What wrappers put before and behind the name of an executable. Nix's `wrapProgram` makes
+/// `.NAME-wrapped` (with a `_` for each further wrapping), some packages `NAME-raw` and
+/// `.NAME-unwrapped`.
 const WRAPPER_NAMES: &[(&str, &str)] = &[
     (".", "-wrapped"),
     (".", "-unwrapped"),
@@ -104,8 +104,7 @@ fn is_emulator_name(name: &str) -> bool {
             .is_some_and(|rest| !rest.starts_with("system-") && !rest.contains("img"))
 }
 
-/// The name of a program without what a wrapper has put around it; `None` if it is no
-/// wrapper's.
+/// The name of a program without the parts of a wrapper; `None` if there are none.
 pub(super) fn unwrapped_name(name: &str) -> Option<&str> {
     let name = name.trim_end_matches('_');
     WRAPPER_NAMES
@@ -142,8 +141,7 @@ fn below_layer(details: &Details) -> Option<Details> {
     };
     let program = Path::new(argv.get(at)?);
     let mut argv: Vec<OsString> = argv.get(at..)?.to_vec();
-    // As the kernel is asked to keep it for an emulator (`P` in binfmt_misc), the name
-    // that the program was started by follows its path.
+    // With binfmt_misc's flag `P`, the name that the program was started by follows the path.
     let is_named_again = layer == Layer::Emulator
         && argv
             .get(1)
@@ -161,7 +159,7 @@ fn below_layer(details: &Details) -> Option<Details> {
     Some(below)
 }
 
-/// Where the program stands among a loader's arguments, and what `--argv0` calls it.
+/// The index of the program in a loader's arguments, and its name by `--argv0`.
 fn program_of_loader(argv: &[OsString]) -> Option<(usize, Option<OsString>)> {
     let mut argument_0 = None;
     let mut at = 1;
@@ -200,7 +198,7 @@ fn program_of_emulator(argv: &[OsString]) -> Option<(usize, Option<OsString>)> {
     None
 }
 
-/// A path of the process's arguments, from its directory on where that can be read.
+/// A path of the arguments, relative to the process's directory if that is known.
 fn in_directory_of(details: &Details, path: &Path) -> PathBuf {
     match &details.cwd {
         Ok(cwd) => cwd.join(path).components().collect(),

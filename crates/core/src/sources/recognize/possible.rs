@@ -42,14 +42,14 @@ impl PossibleProcess {
     }
 }
 
-/// Which agents a process may be that no adapter recognizes.
+/// The agents that an unrecognized process may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Possible {
-    /// None: it is positively another program, as far as that can be seen.
+    /// None: it is certainly another program, as far as is visible.
     NoAgent,
     /// One of these.
     OneOf(BTreeSet<AgentId>),
-    /// What it runs can't be seen.
+    /// Unknown: its program is not visible.
     AnyAgent,
 }
 
@@ -81,7 +81,7 @@ impl Possible {
 /// `raw` is the kernel's view of the process, and `program` the program behind it.
 pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible {
     let Some(exe) = program.exe_name() else {
-        // Who can't be looked into is asked about by name elsewhere.
+        // Processes that can't be inspected are handled by name elsewhere.
         return Possible::NoAgent;
     };
     if is_name_of_layer(exe) {
@@ -101,8 +101,7 @@ pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible 
     one_of(|adapter| adapter.programs().may_be_called(exe))
 }
 
-/// What a language runtime runs: a script, a module, a piece of code, or what a title
-/// has been put over.
+/// By what a language runtime runs: a script, a module, code, or a title.
 fn by_script(program: &Program<'_>) -> Possible {
     let Ok(argv) = &program.details.argv else {
         return Possible::AnyAgent;
@@ -173,8 +172,8 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// Takes out what runs below a recognized process of the same agent: an agent starts its
-/// tools and servers from its own executable too.
+/// Removes processes below a recognized process of the same agent: an agent starts its tools
+/// and servers from its own executable, too.
 pub(super) fn without_tools(
     table: &ProcessTable,
     possible: Vec<PossibleProcess>,

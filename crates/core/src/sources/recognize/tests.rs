@@ -135,7 +135,7 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
             process(10, "claude", CLAUDE, &["claude"]),
             // The tool of an agent, and one whose parent is no agent.
             process(11, "claude", CLAUDE, &["rg", "needle"]).ppid(10),
-            process(12, "claude", CLAUDE, &["somebody"]),
+            process(12, "claude", CLAUDE, &["other-name"]),
             process(13, "ld.so", "/usr/lib/ld.so", &["ld.so"]),
             process(14, "ld.so", "/usr/lib/ld.so", &["ld.so"]).ppid(10),
             process(
@@ -156,12 +156,12 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
         (15, vec!["vibe"]),
     ];
     assert_eq!(possible(&found), right);
-    let [numbered, anybody, ..] = found.possible.as_slice() else {
+    let [numbered, unnumbered, ..] = found.possible.as_slice() else {
         panic!("{found:?}");
     };
     let codex = AgentId::parse("codex").unwrap();
     assert!(!numbered.may_be(&codex));
-    assert!(anybody.may_be(&codex));
+    assert!(unnumbered.may_be(&codex));
 }
 
 /// A process of another agent causes no doubt about the agent that is asked for. The homes
@@ -226,7 +226,7 @@ fn a_home_is_known_with_the_user_who_owns_it() {
         std::os::unix::fs::chown(&root, Some(12_345), None).unwrap();
         12_345
     } else {
-        eprintln!("only a home of our own is looked at: nobody but root can give one away");
+        eprintln!("only a home of our own is looked at: only root can give one away");
         us.as_raw()
     };
     let machine = machine(directory.path(), Vec::new());

@@ -1,4 +1,4 @@
-//! The record that an event log comes to.
+//! Folds an event log into a record.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use super::owners::Owners;
 use crate::adapter::hook_event::{EventKind, StartSource};
 use crate::adapter::phase::{Phase, WaitingFor, next_phase};
 
-/// How many ids of events outlive the shortening of a log.
+/// How many event IDs are kept when a log is shortened.
 const LAST_IDS_MAX: usize = 256;
 
-/// What a log comes to.
+/// The result of a fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folded {
     /// The record; `None` if no line contains an event.
     pub record: Option<SessionRecord>,
-    /// Lines that could not be understood, and were passed over.
+    /// Lines that could not be understood, and were skipped.
     pub bad_lines: usize,
     /// The ids of the last events, oldest first.
     pub last_ids: Vec<String>,
@@ -40,10 +40,10 @@ pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
     folding.finish()
 }
 
-/// Folds on: `record` is what a log came to, `more` what stands behind that in it.
+/// Continues a fold: `record` is the fold of the log so far, `more` the rest of the log.
 ///
-/// What was in the log before counts again if it is in `more` too, but for the last
-/// event: so this is for where that can't be.
+/// An earlier event that is repeated in `more` counts twice, unless it is the last: so use
+/// this only where that can't be.
 #[must_use]
 pub fn fold_on(record: SessionRecord, more: &[u8]) -> SessionRecord {
     let before = record.heard.log_bytes.unwrap_or(0);
@@ -87,8 +87,7 @@ impl Folding {
                 continue;
             }
             match parse_line(line) {
-                // It counts at the beginning alone: further on, what stands before
-                // it knows more.
+                // This line counts only at the start: later, the lines before it know more.
                 Ok(LogLine::Record(kept, last)) if self.is_beginning_with(&kept) => {
                     self.record = Some(*kept);
                     self.seen.extend(last.iter().cloned());
@@ -134,7 +133,7 @@ impl Folding {
     }
 }
 
-/// The record after one more event.
+/// The record after another event.
 #[must_use]
 pub fn apply(
     agent: &AgentId,
@@ -152,7 +151,7 @@ pub fn apply(
     }
     let is_start = event.kind.is_claim();
     let phase_before = record.phase;
-    // Where nothing was reported, nothing is known.
+    // Without a report nothing is known.
     let known_before = record.heard.phase_at_ms.and(Some(phase_before));
     record.phase = phase_after(&record, &event, is_other_process);
     let is_new_turn = event.kind == EventKind::TurnStarted
@@ -160,7 +159,7 @@ pub fn apply(
         && (event.prompt.is_some() || !matches!(phase_before, Phase::Working | Phase::Waiting));
     date_phase(&mut record, phase_before, &event);
     record.waiting_for = match (record.phase, event.kind) {
-        // Claude Code reminds of every question as if it were about permission.
+        // Claude Code repeats every question as a request for permission.
         (Phase::Waiting, EventKind::InputRequested(WaitingFor::Permission))
             if record.waiting_for == Some(WaitingFor::Question) =>
         {
@@ -179,7 +178,7 @@ pub fn apply(
     record
 }
 
-/// Dates the phase by the event that led to it, and by the last one that shows it.
+/// Dates the phase by the event that began it, and by the last event that shows it.
 fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent) {
     let is_change = record.phase != phase_before;
     let is_late = record.phase == Phase::Ended && event.kind != EventKind::SessionEnded;
@@ -193,7 +192,7 @@ fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEve
         // A supervisor does not know what its program does.
         EventKind::SessionStarted(StartSource::Run) => is_change,
         EventKind::SessionStarted(_) => is_change || record.heard.phase_at_ms.is_none(),
-        // A tool that was interrupted ends after its turn.
+        // An interrupted tool ends after its turn.
         EventKind::ToolEnded => is_change,
         EventKind::Compacted
         | EventKind::SubAgentStarted
@@ -211,26 +210,26 @@ fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEve
     }
 }
 
-/// The phase after an event that the owners have taken in.
+/// The phase after an event that the owners have accepted.
 fn phase_after(record: &SessionRecord, event: &LoggedEvent, is_other_process: bool) -> Phase {
     let before = record.phase;
     let has_ended = record.owners.have_let_go();
     match event.kind {
         EventKind::SessionEnded if has_ended => Phase::Ended,
-        // Another process continues it; what the exited process was doing is over.
+        // Another process continues it; the phase of the exited process is over.
         EventKind::SessionEnded if is_other_process => before,
         EventKind::SessionEnded => match before {
             Phase::Working | Phase::Waiting => Phase::Idle,
             other => other,
         },
-        // Every owner had let go, and this comes late.
+        // Every owner had released it, and this event comes late.
         _ if before == Phase::Ended && has_ended => Phase::Ended,
         // A session that was left for another session does not continue.
         _ if event.has_left => before,
-        // What an earlier process was doing ended with it.
+        // The phase of an earlier process ended with that process.
         kind if kind.is_claim() && is_other_process => next_phase(Phase::Ended, kind),
         kind => match next_phase(before, kind) {
-            // The reporting process has never let go.
+            // The reporting process has never released it.
             Phase::Ended => next_phase(Phase::Idle, kind),
             phase => phase,
         },
@@ -254,14 +253,14 @@ fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent)
     }
 }
 
-/// Takes over the details of the event.
+/// Copies the details of the event.
 fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool) {
     if event.end.is_none_or(|end| end.cause.is_announced()) {
         record.heard.cpu = cpu_after(record, &event);
     }
     record.home = event.home;
     record.last_event_at_ms = record.last_event_at_ms.max(event.at_ms);
-    // Who swept it did not hear from it.
+    // The process that swept it got no report from it.
     if let Some(end) = event.end.filter(|end| !end.cause.is_announced()) {
         record.last_event_at_ms = end.ended_at_ms;
     }
@@ -307,7 +306,7 @@ fn cpu_after(record: &SessionRecord, event: &LoggedEvent) -> HeardCpu {
     };
     HeardCpu {
         at_least_ms: Some(before.at_least_ms.unwrap_or(0) + now_ms.saturating_sub(since_ms)),
-        // An event that comes late has an older, smaller value.
+        // A late event has an older, smaller value.
         last_ms: Some(now_ms.max(since_ms)),
     }
 }

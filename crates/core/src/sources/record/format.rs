@@ -14,10 +14,10 @@ use crate::adapter::phase::{Phase, WaitingFor};
 /// The version of the format. It rises only on a breaking change.
 pub const RECORD_SCHEMA: i64 = 1;
 
-/// The size of a record at most, in bytes.
+/// The maximum size of a record, in bytes.
 pub const RECORD_BYTES_MAX: u64 = 64 * 1024;
 
-/// What our hooks know of one session.
+/// What our hooks reported of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The agent.
@@ -48,7 +48,7 @@ pub struct SessionRecord {
     pub transcript: Option<PathBuf>,
     /// The session that it is a sub-agent of.
     pub parent: Option<SessionId>,
-    /// What else hooks reported.
+    /// Further reports of hooks.
     pub heard: Heard,
 }
 
@@ -62,13 +62,13 @@ pub enum RecordError {
     /// A field is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// It is of a version that this program does not know.
+    /// Its version is not supported.
     #[error("`schema_version` is {found}, this program reads {RECORD_SCHEMA}")]
     Schema {
         /// The version.
         found: i64,
     },
-    /// A name or number in it is not of its form.
+    /// A name or number in it is malformed.
     #[error("`{key}` is no {expected}: {reason}")]
     Value {
         /// The key.
@@ -89,7 +89,7 @@ pub fn parse_record(bytes: &[u8]) -> Result<SessionRecord, RecordError> {
     record_of(&StrictObject::parse(bytes)?)
 }
 
-/// Reads a record out of its object.
+/// Reads a record from its object.
 pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, RecordError> {
     let schema = object.integer("schema_version")?;
     if schema != RECORD_SCHEMA {
@@ -215,7 +215,7 @@ struct Written<'a> {
 }
 
 impl SessionRecord {
-    /// The record as JSON. Writing it anywhere is not this crate's.
+    /// The record as JSON. This crate never writes it to disk.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         use crate::views::wire::timestamp;
@@ -254,8 +254,8 @@ impl SessionRecord {
             last_event: self.heard.last_event.as_deref(),
             log_bytes: self.heard.log_bytes,
         };
-        // Only text, numbers and nulls: this can't fail, and a failure would
-        // show as null, which no reader takes for a record.
+        // Only text, numbers and nulls: this can't fail, and a failure would show as null, which is no
+        // valid record.
         serde_json::to_value(written).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! What hooks reported of a session beyond its phase and owner.
+//! What hooks reported of a session besides phase and owner.
 
 use std::borrow::Cow;
 
@@ -11,37 +11,35 @@ use crate::adapter::phase::Phase;
 /// How much of a prompt is kept, in characters.
 pub const PROMPT_CHARS_MAX: usize = 200;
 
-/// What hooks reported of a session beyond its phase and owner. All of it may be
-/// missing.
+/// What hooks reported of a session besides phase and owner. Any part may be missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heard {
     /// How many turns have begun.
     pub turns: u64,
-    /// The beginning of the last prompt.
+    /// The start of the last prompt.
     pub last_prompt: Option<String>,
-    /// Since when it is in its phase, in milliseconds since 1970.
+    /// The start of the current phase, in milliseconds since 1970.
     pub phase_since_ms: Option<i64>,
-    /// When an event last showed that it is.
+    /// The date of the last event that shows the phase.
     pub phase_at_ms: Option<i64>,
-    /// Its turn has ended, and what it started works on.
+    /// Its turn has ended, and its background work continues.
     pub is_in_background: bool,
-    /// What it was doing when it ended.
+    /// The phase when it ended.
     pub phase_at_end: Option<Phase>,
-    /// How the end came to be known.
+    /// The cause of the end.
     pub end_cause: Option<EndCause>,
     /// Why it ended, in the agent's own word.
     pub end_reason: Option<String>,
     /// The event that ended it.
     pub end_event: Option<String>,
-    /// A process has claimed the duty to pass that end on.
+    /// A process has claimed the duty to pass the end on.
     pub is_end_passed_on: bool,
-    /// It was begun by a command that runs at the end of another session. The end of this
-    /// session is not passed on, or that would never stop.
+    /// A command that runs at the end of another session began it. The end of this session is not
+    /// passed on, or that would never stop.
     pub is_aftermath: bool,
-    /// The pane that the owner's environment named. A hint: environments are
-    /// inherited.
+    /// The pane that the owner's environment named. Only a hint: environments are inherited.
     pub pane: Option<PaneHint>,
-    /// The processor time that is known to have gone into it.
+    /// The processor time that was certainly used for it.
     pub cpu: HeardCpu,
     /// The last event that the record folds.
     pub last_event: Option<String>,
@@ -49,17 +47,16 @@ pub struct Heard {
     pub log_bytes: Option<u64>,
 }
 
-/// Processor time that events reported: the least that a session used.
+/// Processor time by the reports of events: a lower bound of what a session used.
 ///
-/// A process may serve several sessions, one after the other, so what it had
-/// used before its first event in this session is not counted, unless the
-/// session began with it. What it used after its last event is not known.
+/// A process may serve several sessions, one after the other. So its use before the first
+/// event in this session is not counted, unless the session began with it. Its use after the
+/// last event is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeardCpu {
-    /// The least that went into the session, in milliseconds; `None` if it was never
-    /// reported.
+    /// The lower bound, in milliseconds; `None` if it was never reported.
     pub at_least_ms: Option<u64>,
-    /// What the process had used at its last event, in milliseconds.
+    /// The processor time of the process at its last event, in milliseconds.
     pub last_ms: Option<u64>,
 }
 
@@ -72,7 +69,7 @@ pub struct PaneHint {
     pub pane: String,
 }
 
-/// How the end of a session came to be known.
+/// How the end of a session became known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndCause {
     /// The agent reported it.
@@ -95,13 +92,13 @@ pub enum EndCause {
     ByHand,
     /// Its process had gone on to another session, and is gone.
     Superseded,
-    /// It isn't known.
+    /// Unknown.
     Unknown,
 }
 
-/// What stands before the number of a signal.
+/// The prefix of a signal's number.
 const SIGNAL: &str = "signal ";
-/// What stands before an exit status.
+/// The prefix of an exit status.
 const EXIT_CODE: &str = "exit code ";
 
 impl EndCause {
@@ -124,8 +121,8 @@ impl EndCause {
         matches!(self, Self::ExitHook | Self::TerminalClosed)
     }
 
-    /// The process went without an end of the agent's: it was killed, or crashed, or its
-    /// terminal was closed. One that exits by itself has ended, whatever its status.
+    /// The process exited without an announced end: it was killed, or crashed, or its terminal was
+    /// closed. A process that exits by itself has ended, whatever its status.
     #[must_use]
     pub const fn is_death(self) -> bool {
         match self {
@@ -161,7 +158,7 @@ impl EndCause {
         })
     }
 
-    /// Finds a cause by its name; one that isn't known is [`EndCause::Unknown`].
+    /// Finds a cause by its name; an unknown name is [`EndCause::Unknown`].
     #[must_use]
     pub fn from_name(name: &str) -> Self {
         let number = |before: &str| name.strip_prefix(before)?.parse().ok();
@@ -199,7 +196,7 @@ pub(super) fn parse_heard(object: &StrictObject<'_>) -> Result<Heard, RecordErro
     })
 }
 
-/// A number that may be there and is not below 0.
+/// An optional number that is not below 0.
 pub(super) fn count(
     object: &StrictObject<'_>,
     key: &'static str,

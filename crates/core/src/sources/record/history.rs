@@ -1,8 +1,8 @@
 //! Which sessions one process has served, in the order of its claim events:
 //! `$XDG_STATE_HOME/whosup/owners/BOOT-NAMESPACE-PID-STAMP.jsonl`.
 //!
-//! Each session's record covers that session alone. Which of several sessions a process
-//! serves, and which it has left, is recorded here, also when the process is gone.
+//! The record of a session covers only that session. The history shows which of several
+//! sessions a process serves and which it has left, also after its exit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,17 @@ use crate::sources::agents::kit::folder::names_in;
 use crate::sources::trust::trust_of;
 use crate::views::wire::timestamp;
 
-/// How long the history of a process may be, in bytes. It is shortened before.
+/// The maximum size of a history, in bytes. It is shortened before.
 pub const HISTORY_BYTES_MAX: u64 = 256 * 1024;
-/// How many histories there may be that a look knows of.
+/// How many histories a scan reads.
 const HISTORIES_MAX: usize = 10_000;
-/// How the name of a history ends.
+/// The end of a history's file name.
 const SUFFIX: &str = ".jsonl";
 
-/// One line of a history.
+/// A line of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryLine {
-    /// When it was heard, in milliseconds since 1970.
+    /// When it was reported, in milliseconds since 1970.
     pub at_ms: i64,
     /// What happened.
     pub what: HistoryEvent,
@@ -57,22 +57,22 @@ pub enum HistoryEvent {
 /// The sessions that one process has served.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
-    /// In the order in which they were heard.
+    /// In the order of their reports.
     pub lines: Vec<HistoryLine>,
 }
 
 impl History {
-    /// The session that the process took up last, whatever became of it.
+    /// The session that the process took up last, ended or not.
     #[must_use]
     pub fn current(&self) -> Option<&HistoryLine> {
         let taken = self.lines.iter();
         let taken = taken.filter(|line| line.what == HistoryEvent::TakenUp);
-        // Hooks are heard out of order; of two at once the later line counts.
+        // Reports may come out of order; of two at the same time the later line counts.
         taken.max_by_key(|line| line.at_ms)
     }
 
-    /// Returns whether the process has taken up another session since it took up this
-    /// one, or since it was first heard to work in it, at `heard_at_ms`.
+    /// Whether the process has taken up another session since it took up this session, or since it
+    /// was first reported to work in it, at `heard_at_ms`.
     #[must_use]
     pub fn has_left(&self, agent: &AgentId, session: &SessionId, heard_at_ms: Option<i64>) -> bool {
         let is_it = |line: &HistoryLine| line.agent == *agent && line.session == *session;
@@ -85,7 +85,7 @@ impl History {
     }
 }
 
-/// Parses a history; lines that can't be understood are passed over.
+/// Parses a history; lines that can't be understood are skipped.
 #[must_use]
 pub fn parse_history(bytes: &[u8]) -> History {
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -125,7 +125,7 @@ struct WrittenLine<'a> {
 }
 
 impl HistoryLine {
-    /// The line with a line feed at both ends: one that was cut off spoils no other.
+    /// The line with a line feed at both ends: a torn line then affects no other.
     #[must_use]
     pub fn to_line(&self) -> String {
         let written = WrittenLine {
@@ -139,8 +139,8 @@ impl HistoryLine {
             home: self.home.to_string_lossy().into_owned(),
             process: WrittenOwner::new(&self.owner),
         };
-        // Only text and numbers: this can't fail, and a failure would leave a blank
-        // line, which readers skip.
+        // Only text and numbers: this can't fail, and a failure would leave a blank line, which readers
+        // skip.
         let json = serde_json::to_string(&written).unwrap_or_default();
         format!("\n{json}\n")
     }
@@ -153,7 +153,7 @@ pub fn histories_root_of(environment: &Environment) -> Option<PathBuf> {
     Some(state.join("whosup/owners"))
 }
 
-/// The name of the history of a process; `None` if its identity is not whole.
+/// The file name of a process's history; `None` if its identity is incomplete.
 #[must_use]
 pub fn history_name(owner: &RecordedOwner) -> Option<String> {
     let boot = owner.boot.as_ref().map(BootId::as_str)?;
@@ -162,7 +162,7 @@ pub fn history_name(owner: &RecordedOwner) -> Option<String> {
     Some(format!("{boot}-{namespace}-{}-{stamp}{SUFFIX}", owner.pid))
 }
 
-/// A start stamp as a part of a name.
+/// A start stamp for a file name.
 fn plain(stamp: &str) -> String {
     let plain = |sign: char| {
         if sign.is_ascii_alphanumeric() {
@@ -183,8 +183,8 @@ pub struct Histories<'a> {
 }
 
 impl<'a> Histories<'a> {
-    /// Those of a machine's environment. The histories of processes that are there are
-    /// read now, the others when they are asked for.
+    /// The histories of a machine's environment. Those of running processes are read now, the
+    /// others on demand.
     #[must_use]
     pub fn of(machine: &'a Machine) -> Self {
         let mut histories = Self {
@@ -224,7 +224,7 @@ impl<'a> Histories<'a> {
         Some(self.read(&name))
     }
 
-    /// Those that were read.
+    /// The histories that were read.
     pub fn known(&self) -> impl Iterator<Item = (PathBuf, &History)> {
         let root = self.root.as_deref();
         let known = self.read.iter();
@@ -248,7 +248,7 @@ fn read_history(root: &Path, name: &str, machine: &Machine) -> History {
     }
 }
 
-/// Returns whether a name ends with the PID and start of a process that is there.
+/// Whether a file name ends with the PID and start stamp of a running process.
 fn names_process_of(name: &str, machine: &Machine) -> bool {
     let mut parts = name.strip_suffix(SUFFIX).unwrap_or_default().rsplit('-');
     let stamp = parts.next();

@@ -1,9 +1,8 @@
 //! The event log of a session: one line of JSON for each event, in the order in
 //! which hooks reported them.
 //!
-//! The log is the truth; the record beside it is its fold. Each line is written
-//! at once, with a line feed before it too, so that a line that was cut off
-//! (a full disk) spoils no other one.
+//! The log is authoritative, and the record beside it is its fold. Each line is written at
+//! once, with a line feed before it too, so that a torn line (a full disk) affects no other.
 
 use std::path::PathBuf;
 
@@ -17,13 +16,13 @@ use super::owners::{Ancestor, WrittenAncestor, parse_chain, written_chain};
 use crate::adapter::hook_event::EventKind;
 use crate::views::wire::timestamp;
 
-/// How long a line may be, in bytes.
+/// The maximum length of a line, in bytes.
 pub const LINE_BYTES_MAX: usize = 128 * 1024;
 
 /// One event, as it is logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// Names the event: a line that was written twice counts once.
+    /// Identifies the event: a line that was written twice counts once.
     pub id: String,
     /// When it was reported, in milliseconds since 1970.
     pub at_ms: i64,
@@ -35,8 +34,7 @@ pub struct LoggedEvent {
     pub owner: Option<RecordedOwner>,
     /// The processes from the hook up to the owner, nearest first.
     pub chain: Vec<Ancestor>,
-    /// The owner has taken up another session since it took up this one: the event
-    /// comes late.
+    /// The owner has taken up another session since it took up this session: the event is late.
     pub has_left: bool,
     /// Where the session works.
     pub work_dir: Option<PathBuf>,
@@ -44,7 +42,7 @@ pub struct LoggedEvent {
     pub git_branch: Option<String>,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
-    /// The beginning of the prompt.
+    /// The start of the prompt.
     pub prompt: Option<String>,
     /// Why it ended, in the agent's own word.
     pub reason: Option<String>,
@@ -54,14 +52,14 @@ pub struct LoggedEvent {
     pub cpu_ms: Option<u64>,
     /// It was reported by a command that runs at the end of another session.
     pub is_aftermath: bool,
-    /// How and when it ended, where it did.
+    /// How and when the session ended, if it did.
     pub end: Option<LoggedEnd>,
 }
 
 /// How and when a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedEnd {
-    /// How that is known.
+    /// The cause of the end.
     pub cause: EndCause,
     /// The last evidence of life, in milliseconds since 1970.
     pub ended_at_ms: i64,
@@ -74,8 +72,8 @@ pub enum LogLine {
     Event(Box<LoggedEvent>),
     /// A process has claimed the duty to pass on that this event ended the session.
     PassedOn(String),
-    /// What everything before this line comes to, and the ids of the last
-    /// events before it: a log is shortened to one such line.
+    /// The fold of everything before this line, and the IDs of the last events before it: a log is
+    /// shortened to such a line.
     Record(Box<SessionRecord>, Vec<String>),
 }
 
@@ -136,15 +134,14 @@ impl LoggedEvent {
             cause: self.end.map(|end| end.cause.name()),
             ended_at: self.end.and_then(|end| timestamp(end.ended_at_ms)),
         };
-        // Only text, numbers and nulls: this can't fail, and a failure would
-        // leave a blank line, which readers skip.
+        // Only text, numbers and nulls: this can't fail, and a failure would leave a blank line, which
+        // readers skip.
         let json = serde_json::to_string(&written).unwrap_or_default();
         format!("\n{json}\n")
     }
 }
 
-/// A record as the line that a shortened log begins with, with the ids of the
-/// last events that it folds.
+/// A record as the first line of a shortened log, with the IDs of the last events in it.
 #[must_use]
 pub fn record_line(record: &SessionRecord, last_ids: &[String]) -> String {
     let json = serde_json::json!({ "record": record.to_json(), "ids": last_ids });

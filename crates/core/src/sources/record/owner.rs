@@ -1,4 +1,4 @@
-//! The owner of a session in files: who runs it, by its whole identity.
+//! The owner of a session in files, by its full identity.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub struct RecordedOwner {
     pub stamp: Option<StartStamp>,
     /// The host.
     pub host: Option<String>,
-    /// The run of its kernel.
+    /// The boot of the kernel.
     pub boot: Option<BootId>,
     /// The PID namespace.
     pub pid_namespace: Option<PidNamespace>,
@@ -25,13 +25,13 @@ pub struct RecordedOwner {
     pub executable: Option<PathBuf>,
     /// It runs many sessions.
     pub is_shared: bool,
-    /// No adapter recognizes it: it is the nearest process above a hook that is no
-    /// shell and no launcher.
+    /// No adapter recognizes it: it is the nearest process above a hook that is neither shell nor
+    /// launcher.
     pub is_unrecognized: bool,
 }
 
 impl RecordedOwner {
-    /// Returns whether both name one process: no field that both have differs.
+    /// Whether both name one process: all fields that both have are equal.
     #[must_use]
     pub fn is_same_process(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {

@@ -1,9 +1,9 @@
-//! The owners of a session: every process that hooks reported, and whether it has let
-//! go of the session.
+//! The owners of a session: every process that hooks reported, and whether it has released the
+//! session.
 //!
-//! Several processes may serve one session (a headless run beside a terminal), and the
-//! last to report may be the first to exit. So each is kept, and a session has ended
-//! only when the last of them has let go.
+//! Several processes may serve one session (a headless run beside a terminal), and the last to
+//! report may be the first to exit. So each is kept, and a session has ended only when all of
+//! them have released it.
 
 use std::path::PathBuf;
 
@@ -20,18 +20,17 @@ use super::owner::{
 use crate::adapter::hook_event::EventKind;
 use crate::views::wire::timestamp;
 
-/// How many owners are kept of one session.
+/// How many owners of one session are kept.
 pub const OWNERS_MAX: usize = 16;
-/// How many processes above a hook are kept of one owner.
+/// How many processes above a hook are kept for one owner.
 pub const CHAIN_MAX: usize = 16;
-/// For how many owners, those with the latest events, the processes between are kept.
+/// For how many owners, by the latest events, the processes in between are kept.
 const CHAINS_MAX: usize = 4;
-/// How often an owner that no adapter recognizes must have been the nearest above a
-/// hook until its death matters to the session: a process that runs a single hook exits
-/// at once.
+/// How often an unrecognized owner must have been the nearest process above a hook before its
+/// exit counts for the session: a process that runs a single hook exits at once.
 const EVENTS_OF_A_PROVEN_OWNER: u64 = 2;
 
-/// A process between a hook and the owner, that included.
+/// A process between a hook and the owner, or the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ancestor {
     /// Its PID.
@@ -53,11 +52,11 @@ pub struct KnownOwner {
     pub last_event_at_ms: i64,
     /// When it last took up the session: its last claim event.
     pub claimed_at_ms: Option<i64>,
-    /// Its last event that starts work.
+    /// The time of its last event that starts work.
     pub worked_at_ms: Option<i64>,
-    /// When it let go of the session.
+    /// When it released the session.
     pub let_go_at_ms: Option<i64>,
-    /// How many events it was the owner of.
+    /// How many events it reported.
     pub events: u64,
     /// The processes from the hook up to it, nearest first.
     pub chain: Vec<Ancestor>,
@@ -76,14 +75,14 @@ impl KnownOwner {
         self.let_go_at_ms.is_none()
     }
 
-    /// Whether its death matters to the session.
+    /// Whether its exit counts for the session.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let is_recognized = |owner: &RecordedOwner| !owner.is_unrecognized;
         self.identity.as_ref().is_some_and(is_recognized) || self.events >= EVENTS_OF_A_PROVEN_OWNER
     }
 
-    /// An end that is older than work that it began ends nothing: it comes late.
+    /// An end that is older than the last work comes late, and ends nothing.
     fn let_go(&mut self, at_ms: i64) -> bool {
         let is_late = self.worked_at_ms.is_some_and(|worked| worked > at_ms);
         if is_late || !self.is_open() {
@@ -106,7 +105,7 @@ impl KnownOwner {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Owners {
     known: Vec<KnownOwner>,
-    /// There were more, and an owner that had not let go is no longer kept.
+    /// There were more, and an owner that had not released the session was dropped.
     is_cut: bool,
 }
 
@@ -140,25 +139,25 @@ impl Owners {
         self.known.iter()
     }
 
-    /// Those that have not let go.
+    /// The owners that have not released it.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = &KnownOwner> {
         self.known.iter().filter(|owner| owner.is_open())
     }
 
-    /// An unknown process may have the session: the owner of an event could not be found, or
-    /// no owner was ever reported, or more than fit.
+    /// An unknown process may have the session: the owner of an event was not found, no owner was
+    /// ever reported, or there were too many.
     #[must_use]
     pub fn may_be_somebody_else(&self) -> bool {
         self.is_cut || self.known.is_empty() || self.open().any(|owner| owner.identity.is_none())
     }
 
-    /// Every owner has let go.
+    /// Every owner has released it.
     #[must_use]
     pub fn have_let_go(&self) -> bool {
         !self.is_cut && self.open().next().is_none()
     }
 
-    /// The owner with the latest event that has not let go; if all have, the last owner.
+    /// The owner with the latest event that has not released it; else the last owner.
     #[must_use]
     pub fn current(&self) -> Option<&RecordedOwner> {
         let open = self.open().rev().find_map(|owner| owner.identity.as_ref());
@@ -166,7 +165,7 @@ impl Owners {
         open.or_else(|| all.find_map(|owner| owner.identity.as_ref()))
     }
 
-    /// Takes in an event. `false`: it changes nothing, as an end does that comes late.
+    /// Adds an event. `false` if it changes nothing, like a late end.
     pub(super) fn hear(&mut self, event: &LoggedEvent) -> bool {
         if event.kind == EventKind::SessionEnded {
             return self.hear_end(event);
@@ -188,7 +187,7 @@ impl Owners {
             owner.claimed_at_ms = owner.claimed_at_ms.max(Some(event.at_ms));
         }
         if event.owner.is_some() {
-            // An owner that was not found before is found now.
+            // An owner that was not found at first is found now.
             let at_ms = event.at_ms;
             self.known
                 .retain(|owner| owner.identity.is_some() || owner.last_event_at_ms > at_ms);
@@ -204,8 +203,8 @@ impl Owners {
         owner.is_none_or(|owner| owner.is_unrecognized) && !known.any(|known| known.is(owner))
     }
 
-    /// The owner whose hook reported the end lets go. A process that ended the session from
-    /// outside has looked at all owners.
+    /// The owner whose hook reported the end releases the session. A process that ended the session
+    /// from outside has checked all owners.
     fn hear_end(&mut self, event: &LoggedEvent) -> bool {
         let cause = event.end.map_or(EndCause::ExitHook, |end| end.cause);
         let is_of_one = match cause {
@@ -222,7 +221,7 @@ impl Owners {
             return is_news;
         }
         let has_let_go = self.heard_of(event).let_go(event.at_ms);
-        // An agent that is about to go may leave its last hook without a parent.
+        // An agent that is about to exit may leave its last hook without a parent.
         let is_ownerless = event.owner.is_none();
         let mut open = self.known.iter_mut().filter(|owner| owner.is_open());
         match (open.next(), open.next()) {
@@ -266,7 +265,7 @@ impl Owners {
         &mut self.known[last]
     }
 
-    /// Forgets one owner if there are too many: one that has let go if there is one.
+    /// Drops an owner if there are too many; preferably one that has released the session.
     fn make_room(&mut self) {
         if self.known.len() < OWNERS_MAX {
             return;
@@ -338,7 +337,7 @@ impl Owners {
     }
 }
 
-/// Reads the owners of a record; `None` if it is of the form that named but one.
+/// Reads the owners of a record; `None` in the old form with a single owner.
 pub(super) fn parse_owners(object: &StrictObject<'_>) -> Result<Option<Owners>, RecordError> {
     let Some(known) = object.opt_array("owners")? else {
         return Ok(None);

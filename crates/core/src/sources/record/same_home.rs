@@ -1,5 +1,5 @@
-//! One home by two names: hooks may reach it through a link that the look does not use,
-//! and the other way round.
+//! One home under two names: hooks may reach it through a link that the scan does not use, or
+//! the other way round.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::adapter::{Adapter, AgentScan, Home};
 use crate::machine::Machine;
 use crate::sources::agents;
 
-/// Which directory a path leads to, on this machine: device and inode of the nearest one
-/// that is there, and what follows. An agent makes its home when it writes something.
+/// The directory that a path leads to on this machine: device and inode of the nearest existing
+/// parent, and the rest of the path. (An agent makes its home at its first write.)
 #[derive(Clone, PartialEq, Eq)]
 struct Place(u64, u64, PathBuf);
 
@@ -26,8 +26,8 @@ fn place_of(path: &Path) -> Option<Place> {
     })
 }
 
-/// Renames homes in the contents of records to the names that the look uses. A home that
-/// lies where a look might hang keeps its name.
+/// Renames homes in records to the names that the scan uses. A home on a mount that may hang
+/// keeps its name.
 pub(crate) fn name_homes_alike(
     found: &mut AgentScan,
     homes: &[(&'static dyn Adapter, Home)],
@@ -53,7 +53,7 @@ pub(crate) fn name_homes_alike(
     }
 }
 
-/// Where paths lead to, each looked at once.
+/// Where paths lead, each looked up once.
 struct Places<'a> {
     machine: &'a Machine,
     known: HashMap<Arc<Path>, Option<Place>>,

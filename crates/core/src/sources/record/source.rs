@@ -26,35 +26,33 @@ use crate::sources::trust::trust_of;
 const AGENTS_MAX: usize = 256;
 /// How many records of one agent are read.
 const RECORDS_MAX: usize = 100_000;
-/// How many files one session has: record, log and lock.
+/// The number of files per session: record, log and lock.
 const FILES_PER_SESSION: usize = 3;
 
-/// How long an event log may be, in bytes, that is read. Logs are shortened long
-/// before.
+/// The maximum size of an event log, in bytes. Logs are shortened long before.
 pub const LOG_BYTES_MAX: u64 = 16 << 20;
 
-/// Where session records are.
+/// The directory of session records.
 #[must_use]
 pub fn records_root(machine: &Machine) -> Option<PathBuf> {
     records_root_of(machine.environment())
 }
 
-/// Where session records are in an environment.
+/// The directory of session records in an environment.
 #[must_use]
 pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
     let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state")?;
     Some(state.join("whosup/sessions"))
 }
 
-/// Where the records of sessions that ended are put away: a look at what lives need not
-/// list them. Its layout is that of `records_root`.
+/// The directory for records of ended sessions, so that a scan of live sessions need not list
+/// them. The layout is that of `records_root`.
 #[must_use]
 pub fn ended_root_of(records_root: &Path) -> PathBuf {
     records_root.with_file_name("ended")
 }
 
-/// Reads every session record as a source of claims. Those of ended
-/// sessions are left out unless they are looked for.
+/// Reads every session record as a source of claims; those of ended sessions only on request.
 #[must_use]
 pub fn scan_records(
     machine: &Machine,
@@ -96,15 +94,15 @@ pub fn scan_records(
     found
 }
 
-/// Its process was found gone in the last day: it is shown as what has just died is,
-/// whether or not somebody swept meanwhile.
+/// A process found gone in the last day: shown like a fresh exit, whether or not a sweep
+/// ran meanwhile.
 fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
     let has_died = record.heard.end_cause.is_some_and(EndCause::is_death);
     let ago_ms = machine.now_ms().saturating_sub(record.last_event_at_ms);
     has_died && ago_ms <= ORPHAN_SHOWN_MS
 }
 
-/// A process that had it runs: its arguments may go on to name it.
+/// A running process had it, whose arguments may still name it.
 fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
     let owners = record.owners.iter();
     let mut identities = owners.filter_map(|owner| owner.identity.as_ref());
@@ -117,13 +115,13 @@ fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
     })
 }
 
-/// Tells whether the process went on from what this line tells of to `current`.
+/// Whether the process moved from this line's session to `current`.
 fn has_left(line: &HistoryLine, current: &HistoryLine) -> bool {
     let name = |line: &HistoryLine| (line.agent.clone(), line.session.clone());
     line.what == HistoryEvent::TakenUp && name(line) != name(current)
 }
 
-/// The directory is ours; whoever owns it may write what is in it.
+/// The directory is ours: its owner may write what is in it.
 fn home_of_records(root: &Path) -> Home {
     Home {
         owner_uid: whosup_sidecar::file::owner_of(root),
@@ -142,8 +140,8 @@ pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<
     found
 }
 
-/// Those that were put away, but for those that came back since: whoever brought them
-/// back may not have come to remove what was put away.
+/// Sessions whose records were put away, except those that came back since: the process
+/// that brought them back may not have removed the old record yet.
 fn read_ended(
     root: &Path,
     is_wanted: impl Fn(&AgentId) -> bool,
@@ -207,7 +205,7 @@ fn problem(path: &Path, message: impl ToString) -> Problem {
     }
 }
 
-/// The sessions that these files are of, each once: those with a record or a log.
+/// The sessions of these files, each once: those with a record or a log.
 fn records_in(names: &[String]) -> BTreeSet<&str> {
     let stems = names.iter().filter_map(|name| {
         name.strip_suffix(".json")
@@ -219,18 +217,17 @@ fn records_in(names: &[String]) -> BTreeSet<&str> {
 /// A record, and the file that it was read from.
 #[derive(Debug, Clone)]
 pub struct StoredRecord {
-    /// The record, as it is by its log.
+    /// The record, up to date with the log.
     pub record: SessionRecord,
-    /// The record's file, or the log if that knows more.
+    /// The record's file, or the log if that is newer.
     pub path: PathBuf,
-    /// What the file system tells of it.
+    /// What the file system reports of it.
     pub facts: FileFacts,
 }
 
-/// Reads a record as it is by its log: a record that lags behind its log, or is
-/// missing or broken, gives way to the log's fold. `None` where nothing was heard of
-/// the session: a hook was killed that had just made the log, or a sweep has removed
-/// both since they were listed.
+/// Reads a record, up to date with its log: if the record lags behind, is missing or broken, the
+/// log is folded. `None` if the session has no events: a hook was killed just after it made the
+/// log, or a sweep has removed both files since they were listed.
 fn read_current(
     directory: &Path,
     agent: &AgentId,
@@ -301,9 +298,9 @@ fn read_record(
 }
 
 impl StoredRecord {
-    /// The claims that the owners who have not let go serve the session, each with its
-    /// owner. Whether a *shared* owner still serves it is for the agent's own lock to
-    /// say, so a scan does not make that claim.
+    /// The claims that the owners who have not released the session serve it, each with its owner.
+    /// Whether a *shared* owner still serves it is shown by the agent's own lock, so a scan does not
+    /// make that claim.
     #[must_use]
     pub fn claims_of_owners(&self, machine: &Machine) -> Vec<(&RecordedOwner, Claim)> {
         let known = self.record.owners.open();
@@ -337,7 +334,7 @@ impl StoredRecord {
         })
     }
 
-    /// The claims of a session that goes on: one for each owner that has not let go.
+    /// The claims of an open session: one for each owner that has not released it.
     fn claims_of_open(&self, machine: &Machine, histories: &mut Histories<'_>) -> Vec<Claim> {
         let record = &self.record;
         let mut claims = Vec::new();
@@ -369,13 +366,13 @@ impl StoredRecord {
         claims
     }
 
-    /// What every claim of a record has; nobody is claimed.
+    /// What every claim of a record has, without an owner.
     fn claim(&self, trust: Trust, says: String, machine: &Machine) -> Claim {
         Claim {
             dated_at_ms: Some(self.record.last_event_at_ms),
             modified_at_ms: self.facts.modified_ms,
             work_dir: self.record.work_dir.clone(),
-            // Some agents tell of a new process only at its first prompt.
+            // Some agents report a new process only at its first prompt.
             exclusivity: Exclusivity::Shared,
             trust,
             placement: machine.mounts().placement_of(&self.path),
@@ -398,7 +395,7 @@ fn key_of(record: &SessionRecord) -> SessionKey {
 
 fn says_of(owner: &RecordedOwner) -> String {
     let start = owner.stamp.as_ref().map(ToString::to_string);
-    let start = start.as_deref().unwrap_or("not told");
+    let start = start.as_deref().unwrap_or("unknown");
     let as_what = if owner.is_unrecognized {
         ", not recognized as the agent"
     } else {
@@ -421,8 +418,8 @@ fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
     }
 }
 
-/// The claim that a process had a session that this line tells of and has left it: with
-/// it, what another source still says of that session and that process is known to be old.
+/// The claim that a process had this line's session and has left it. It shows that what
+/// another source still says of that session and that process is old.
 #[must_use]
 pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> Claim {
     let owner = &line.owner;
@@ -477,8 +474,8 @@ fn add(
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
     sketch.work_dir.clone_from(&record.work_dir);
-    // Hooks may run before there is a transcript. Where it can't be asked for without the
-    // risk of waiting for ever, whoever wants to read it is told so.
+    // Hooks may run before there is a transcript. Where the check could block for ever, the
+    // reader of the transcript reports that instead.
     let is_there = |path: &&PathBuf| {
         let checked = machine.mounts().touchable(path);
         checked.map_or(true, |path| path.exists())
@@ -511,8 +508,8 @@ fn live_time(record: &SessionRecord) -> Option<LiveTime> {
     LiveTime::of(spans.collect(), heard_at_ms)
 }
 
-/// What hooks reported of the phase; `None` where none of them spoke of it, as of a
-/// program that only `whosup run` knows.
+/// The phase that hooks reported; `None` if none reported a phase, as for a program that only
+/// `whosup run` knows.
 fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
     let heard = &record.heard;
     // Records of earlier releases date only the change, or nothing.

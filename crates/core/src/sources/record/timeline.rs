@@ -1,4 +1,4 @@
-//! What sessions were doing in the last hours, from their event logs.
+//! The phases of sessions in the last hours, from event logs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ const LOGS_MAX: usize = 1_000;
 /// How many spans one session has; earlier ones are left out.
 const SPANS_MAX: usize = 2_000;
 
-/// What one session was doing, oldest first.
+/// The phases of one session, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTimeline {
     /// The session.
     pub key: SessionKey,
-    /// Where it worked last.
+    /// Its last directory.
     pub work_dir: Option<PathBuf>,
     /// Its phases.
     pub spans: Vec<PhaseSpan>,
@@ -41,7 +41,7 @@ pub struct PhaseSpan {
     pub phase: Phase,
     /// When it began, in milliseconds since 1970.
     pub from_ms: i64,
-    /// When the next one began; `None` if none did.
+    /// When the next phase began; `None` if there is none.
     pub until_ms: Option<i64>,
 }
 
@@ -54,7 +54,7 @@ pub fn read_timeline(machine: &Machine, since_ms: i64) -> Found<Vec<SessionTimel
     };
     for root in [ended_root_of(&root), root] {
         for name in list(&root, AGENTS_MAX, &mut found.problems) {
-            // What else lies there, a look reports.
+            // A scan reports other problems of these directories.
             let Ok(agent) = AgentId::parse(&name) else {
                 continue;
             };
@@ -94,7 +94,7 @@ fn read_agent(
     }
 }
 
-/// The file was last written before. An unreadable file is read, which reports the reason.
+/// The file was not written since. An unreadable file is read, to report the reason.
 #[expect(
     clippy::disallowed_methods,
     reason = "the place of our records, which every look lists"
@@ -117,7 +117,7 @@ fn problem(agent: &AgentId, path: &Path, message: String) -> Problem {
     }
 }
 
-/// What a log shows of the time since `since_ms`; `None` if nothing.
+/// The phases in a log since `since_ms`; `None` if there are none.
 fn timeline(
     agent: &AgentId,
     session: &SessionId,
@@ -136,7 +136,7 @@ fn timeline(
                 record = Some(apply(agent, session, record, *event));
                 at_ms
             }
-            // What a log was shortened to: the phase then, and since when.
+            // The line of a shortened log has the phase, and its start.
             Ok(LogLine::Record(kept, _)) if record.is_none() => {
                 let since = kept.heard.phase_since_ms.or(kept.ended_at_ms);
                 let at_ms = since.unwrap_or(kept.last_event_at_ms);
@@ -166,8 +166,7 @@ fn timeline(
     })
 }
 
-/// Adds what was reported at a time. Reports that come late begin no earlier than what was
-/// reported before them.
+/// Adds a report. A late report begins no earlier than the report before it.
 fn add(spans: &mut Vec<PhaseSpan>, phase: Phase, at_ms: i64) {
     let Some(last) = spans.last_mut() else {
         spans.push(PhaseSpan {

@@ -17,7 +17,7 @@ const VERSION: u32 = 3_007_000;
 #[derive(Debug)]
 pub(super) struct Overlay {
     page_bytes: usize,
-    /// How many pages the database has after the last commit.
+    /// The number of pages after the last commit.
     pages: u32,
     /// Where in the WAL the content of a page begins.
     content_at: BTreeMap<u32, usize>,
@@ -27,7 +27,7 @@ impl Overlay {
     /// Reads the frames up to the last commit with valid checksums. Later frames are not
     /// committed, or left over from an earlier use of the file.
     ///
-    /// `None`: nothing in it is committed.
+    /// `None` if nothing is committed.
     pub(super) fn of(wal: &[u8]) -> Option<Self> {
         let header = wal.get(..HEADER_BYTES)?;
         let magic = number(header, 0)?;
@@ -76,7 +76,7 @@ impl Overlay {
         })
     }
 
-    /// Lays the committed pages over the pages of the database.
+    /// Lays the committed pages over those of the database.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Overlay {
             let from = wal.get(*content_at..content_at.saturating_add(self.page_bytes));
             let to_at = (*page as usize - 1).saturating_mul(self.page_bytes);
             let to = database.get_mut(to_at..to_at.saturating_add(self.page_bytes));
-            // A page beyond the end was given up by the last commit.
+            // A page beyond the end was freed by the last commit.
             if let (Some(from), Some(to)) = (from, to) {
                 to.copy_from_slice(from);
             }

@@ -1,23 +1,22 @@
-//! Lines from the last one towards the first.
+//! Reads lines from the last towards the first.
 
 use whosup_sidecar::file::OpenFile;
 
 use super::split::without_carriage_return;
 use super::{LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, LineContent, Stopped, TranscriptError};
 
-/// Reads lines from the last one towards the first, in steps from the end.
+/// Reads lines from the last towards the first, in steps from the end.
 ///
-/// Its buffers stay small whatever the file holds: a line longer than
-/// [`LINE_BYTES_MAX`] is counted, not held.
+/// Its buffers stay small: a line longer than [`LINE_BYTES_MAX`] is measured, not kept.
 #[derive(Debug)]
 pub struct Backwards<'a> {
     file: &'a OpenFile,
     step_bytes: usize,
     bytes_left: u64,
-    /// A part of the file, and where it begins there.
+    /// A part of the file, and its offset.
     chunk: Vec<u8>,
     chunk_start: u64,
-    /// How much of the chunk has not been handed out.
+    /// How much of the chunk was not returned yet.
     unread: usize,
     /// The part after that which belongs to the same line.
     rest: LineRest,
@@ -32,12 +31,12 @@ pub struct Backwards<'a> {
 struct LineRest {
     /// The pieces held so far, the last piece first.
     pieces: Vec<Vec<u8>>,
-    /// How long it is; more than is held once the line is too long.
+    /// Its length, which is more than is held once the line is too long.
     len: u64,
 }
 
 impl<'a> Backwards<'a> {
-    /// Begins at the end of a file of `len` bytes.
+    /// Starts at the end of a file of `len` bytes.
     pub(super) fn new(file: &'a OpenFile, len: u64, bytes_max: u64, step_bytes: usize) -> Self {
         Self {
             file,
@@ -104,7 +103,7 @@ impl<'a> Backwards<'a> {
         self.unread = wanted;
         if !self.is_begun {
             self.is_begun = true;
-            // The newline at the very end begins no line after it.
+            // The newline at the end of the file begins no further line.
             self.is_torn = self.chunk.last() != Some(&b'\n');
             self.unread -= usize::from(!self.is_torn);
         }

@@ -1,4 +1,4 @@
-//! What was appended to a transcript since the last look.
+//! Reads what was appended to a transcript since the last look.
 
 use whosup_sidecar::file::FileFacts;
 
@@ -8,8 +8,8 @@ use super::{
     step_within,
 };
 
-/// How many lines are handed out at once; the rest come with the next look. A
-/// bound for files of nothing but newlines.
+/// How many lines are returned at once; the rest come with the next read. A bound for files of
+/// only newlines.
 pub const APPENDED_LINES_MAX: usize = 16 * 1024;
 
 /// How many bytes before its offset a cursor remembers, as a hash. Records
@@ -31,31 +31,31 @@ pub struct Cursor {
     pub long_line_start: Option<u64>,
 }
 
-/// Whether the file is the one that the cursor came from.
+/// Whether the file is still the cursor's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorAnswer {
-    /// It was, and what is handed out follows what was read before.
+    /// It is: the lines follow those read before.
     Continued,
-    /// It was not, and reading began anew: forget what was read before.
+    /// It is not, and reading restarted: discard the lines read before.
     Restarted(Restart),
 }
 
-/// Why reading began anew.
+/// Why reading restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
     /// Another file has the path now.
     Replaced,
     /// The file is shorter than what was read.
     Truncated,
-    /// The bytes before the offset are others now.
+    /// The bytes before the offset have changed.
     Rewritten,
 }
 
 /// The lines that were appended, and the cursor for the next look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    /// The lines, in order. A last line without an end is not among them: it
-    /// comes when it has one.
+    /// The lines, in order, without a last line that has no end: it is returned when it is
+    /// complete.
     pub lines: Vec<Line>,
     /// Where to read on.
     pub cursor: Cursor,
@@ -167,8 +167,8 @@ impl TranscriptFile {
         Ok(Splitter::within(line_start, len, head))
     }
 
-    /// The cursor for the next look: at the line that has no end yet, or, where
-    /// that is too long to be read again each time, within it.
+    /// The cursor for the next read: at the start of the incomplete line or, if that is too long to
+    /// be read again each time, within it.
     fn cursor_after(&self, splitter: &Splitter, offset: u64) -> Result<Cursor, TranscriptError> {
         let (offset, long_line_start) = if splitter.is_too_long() {
             (offset, Some(splitter.line_start()))

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::surrogate::without_lone_surrogates;
 
-/// How many values on one line are kept. A sound line has one; two or three
-/// come from writes that were cut off or that raced.
+/// How many values on one line are kept. A sound line has one; two or three come from torn or
+/// racing writes.
 pub const LINE_VALUES_MAX: usize = 64;
 
 /// One line of a transcript.
@@ -18,11 +18,11 @@ pub struct Line {
     /// It has no newline at its end: the line is the last of the file, still being written
     /// or cut off by a crash.
     pub is_torn: bool,
-    /// What it holds.
+    /// Its content.
     pub content: LineContent,
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineContent {
     /// All of it, without the newline and a carriage return before it.
@@ -31,8 +31,8 @@ pub enum LineContent {
     TooLong {
         /// How long it is without its newline, in bytes.
         bytes: u64,
-        /// Its first bytes, at most [`LINE_HEAD_BYTES`](super::LINE_HEAD_BYTES);
-        /// none where the bound on reading did not allow them.
+        /// Its first bytes, at most [`LINE_HEAD_BYTES`](super::LINE_HEAD_BYTES); empty if the bound on
+        /// reading did not allow them.
         head: Vec<u8>,
     },
 }
@@ -42,9 +42,9 @@ pub enum LineContent {
 pub struct LineJson {
     /// The values: one on a sound line, none on an empty one.
     pub values: Vec<Value>,
-    /// The first thing that was no sound value.
+    /// The first part that is no valid value.
     pub problem: Option<LineProblem>,
-    /// How many things were no sound values.
+    /// The number of parts that are no valid values.
     pub bad_count: usize,
 }
 
@@ -52,10 +52,10 @@ pub struct LineJson {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
-    /// The line is torn and its last value not complete: normal while it is written.
+    /// The line is torn and its last value incomplete: normal during a write.
     #[error("the last line is not complete")]
     Torn,
-    /// There are NUL bytes: what a crash of the machine leaves of unwritten blocks.
+    /// There are NUL bytes, which a crash of the machine leaves in place of unwritten blocks.
     #[error("there are NUL bytes")]
     NulBytes,
     /// It is no UTF-8.
@@ -73,7 +73,7 @@ pub enum LineProblem {
     /// There are more than [`LINE_VALUES_MAX`] values.
     #[error("there are more than {LINE_VALUES_MAX} values on one line")]
     TooManyValues,
-    /// The line is longer than what is held.
+    /// The line is too long to be kept.
     #[error("the line has {bytes} bytes")]
     TooLong {
         /// How many it has.
@@ -99,12 +99,10 @@ impl Line {
 
     /// Parses the JSON on the line.
     ///
-    /// Several values without anything between them are all read. After
-    /// something that is no value the rest of the line is given up, since what
-    /// looks like a value there may be a part of one; only a run of NUL bytes
-    /// is skipped, when what follows it is sound to the end. Half a surrogate
-    /// pair in an escape (JavaScript writes such text when it cuts a string)
-    /// is read as U+FFFD.
+    /// Several values without a separator are all read. After an invalid part the rest of the line
+    /// is skipped, since a value there may be part of another; only after a run of NUL bytes is the
+    /// rest read, if it is sound to the end. Half a surrogate pair in an escape (JavaScript writes
+    /// such text when it cuts a string) is read as U+FFFD.
     #[must_use]
     pub fn json(&self) -> LineJson {
         let mut json = LineJson::default();
@@ -141,15 +139,15 @@ impl Line {
     }
 }
 
-/// What some programs put at the beginning of a file; no part of its text.
+/// Some programs put this at the start of a file; it is no part of the text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// What comes before a part of a line.
+/// What precedes a part of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
     /// The line begins there, and so does a value.
     Nothing,
-    /// There may be the later part of a value.
+    /// The part may begin within a value.
     NulBytes,
 }
 
@@ -159,8 +157,8 @@ impl LineJson {
         self.bad_count += 1;
     }
 
-    /// Adds the values of a part, up to the first thing that is none; of a part
-    /// that may begin within a value all or nothing.
+    /// Adds the values of a part up to the first invalid one. If the part may begin within a value,
+    /// it adds all or none.
     fn add(&mut self, part: &[u8], after: After, is_torn: bool) {
         let (values, problem) = parse_values(part, is_torn);
         if after == After::Nothing || problem.is_none() {
@@ -176,8 +174,7 @@ impl LineJson {
     }
 }
 
-/// Parses values up to the first thing that is none, and at most one more than
-/// are kept.
+/// Parses values up to the first invalid one, and at most one more than are kept.
 fn parse_values(bytes: &[u8], is_torn: bool) -> (Vec<Value>, Option<LineProblem>) {
     let (values, error) = parse_prefix(bytes);
     let Some(error) = error else {
@@ -211,7 +208,7 @@ fn problem_of(error: &serde_json::Error, bytes: &[u8], is_torn: bool) -> LinePro
         return LineProblem::NotUtf8;
     }
     let reason = error.to_string();
-    // The parser has no code for this error, only its text; a test holds it.
+    // The parser has no code for this error, only its text, which a test checks.
     if reason.starts_with("recursion limit exceeded") {
         LineProblem::TooDeep
     } else {

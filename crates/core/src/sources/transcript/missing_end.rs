@@ -1,4 +1,4 @@
-//! Transcripts that lack their end, as a full disk, a torn write or a copy leaves them.
+//! Transcripts whose end is missing, after a full disk, a torn write or a copy.
 
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ const WHOLE_SLACK_MS: i64 = 10_000;
 
 /// The end of a transcript that is missing, or may be.
 ///
-/// The process that served the session when the file was modified may have recorded
-/// something that cannot be read. This is a doubt and proves nothing.
+/// The process that served the session when the file was modified may have recorded something
+/// that can't be read. This makes the attribution uncertain and proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingEnd {
     /// Until when something may have been recorded, in milliseconds since 1970: the
@@ -74,7 +74,7 @@ impl TranscriptFile {
         }))
     }
 
-    /// The file was not modified after the agent made it, or after a copy was made.
+    /// The file was not modified since the agent created it, or since it was copied.
     fn is_as_made(&self) -> bool {
         let facts = self.facts();
         let dates = facts.born_ms.zip(facts.modified_ms);

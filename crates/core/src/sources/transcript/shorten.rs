@@ -7,9 +7,9 @@ use super::{LINE_BYTES_MAX, Line, LineContent, STEP_BYTES, TranscriptError, Tran
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
 impl TranscriptFile {
-    /// Reads a line that is too long once more, without holding it: the texts in it are
-    /// cut at [`TEXT_BYTES_MAX`] bytes, and the rest is as it was. `None` if it is too
-    /// long nevertheless, or has changed.
+    /// Reads a line that is too long again without holding it: its texts are cut at
+    /// [`TEXT_BYTES_MAX`] bytes, and the rest is unchanged. `None` if it is still too long, or has
+    /// changed.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl TranscriptFile {
     }
 }
 
-/// Copies JSON and leaves out what is beyond the bound of each text.
+/// Copies JSON, with each text cut at the bound.
 #[derive(Default)]
 struct Shortener {
     kept: Vec<u8>,
@@ -78,7 +78,7 @@ impl Shortener {
             self.kept.push(byte);
             return;
         }
-        // Cut between two characters alone.
+        // Cut only between two characters.
         self.is_cut |= !is_within && self.text_bytes >= TEXT_BYTES_MAX;
         if self.is_escape_begun {
             self.is_escape_begun = false;

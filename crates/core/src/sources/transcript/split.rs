@@ -1,13 +1,13 @@
-//! Splits bytes that come one after the other into lines.
+//! Splits consecutive chunks of bytes into lines.
 
 use super::{LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, LineContent};
 
-/// Collects one line at a time; holds no more of it than is kept.
+/// Collects one line at a time, and holds only what is kept of it.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    /// Where the line that is collected begins.
+    /// The start of the current line.
     offset: u64,
-    /// How much of it has come.
+    /// Its length so far.
     len: u64,
     /// The bytes read so far, or only the head once the line is too long.
     held: Vec<u8>,
@@ -32,7 +32,7 @@ impl Splitter {
         }
     }
 
-    /// Where the line that is collected begins.
+    /// The start of the current line.
     pub(super) const fn line_start(&self) -> u64 {
         self.offset
     }
@@ -42,8 +42,8 @@ impl Splitter {
         self.len > LINE_BYTES_MAX as u64
     }
 
-    /// Takes the next bytes and hands out the lines that end in them, until
-    /// there are `lines_max`; the rest of the bytes is dropped then.
+    /// Takes the next bytes and adds the complete lines, up to `lines_max`; the rest of the bytes is
+    /// dropped then.
     pub(super) fn push(&mut self, bytes: &[u8], lines: &mut Vec<Line>, lines_max: usize) {
         let mut rest = bytes;
         while lines.len() < lines_max {

@@ -2,10 +2,9 @@
 
 /// Replaces escapes of lone surrogates by the escape of U+FFFD; `None` if there are none.
 ///
-/// JavaScript cuts strings between UTF-16 units, and its `JSON.stringify`
-/// writes the half that is left of an emoji as an escape such as `\ud83d`,
-/// which is no text in any Unicode encoding (ECMA-262, `QuoteJSONString`). One
-/// such title would otherwise cost the whole record.
+/// JavaScript cuts strings between UTF-16 units, and its `JSON.stringify` writes half an emoji
+/// as an escape such as `\ud83d`, which is not valid text in any Unicode encoding (ECMA-262,
+/// `QuoteJSONString`). One such title would otherwise make the whole record unreadable.
 pub(super) fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut repaired: Option<Vec<u8>> = None;
     let mut at = 0;

@@ -6,7 +6,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::sessions::session::{Session, Snapshot, Unattributed};
 
-/// Which sessions those are. A process names at most as many as the attribution keeps.
+/// These sessions. A process names at most as many as the attribution keeps.
 pub(super) struct Candidates(HashSet<(AgentId, SessionId)>);
 
 impl Candidates {

@@ -4,8 +4,7 @@ use crate::adapter::phase::{Phase, WaitingFor};
 use crate::judging::verdict::Liveness;
 use crate::sessions::session::Session;
 
-/// The state of a session in a word or two: what it is doing if it is live, what became
-/// of it if it is not.
+/// The state of a session in a word or two: the phase if it is live, else what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// In a turn, stopped until a person answers.
@@ -16,9 +15,9 @@ pub enum Condition {
     Idle,
     /// Begun, and nothing reported yet.
     Starting,
-    /// Live, and what it is doing is not known.
+    /// Live, with an unknown phase.
     Live,
-    /// An agent's process of which no session is known.
+    /// An agent process without a known session.
     NoSession,
     /// It could not be determined.
     Unknown,
@@ -29,7 +28,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Every condition, a waiting one once, in the order of the table.
+    /// Every condition, waiting only once, in the order of the table.
     pub const ALL: [Self; 9] = [
         Self::Waiting(None),
         Self::Working,
@@ -57,7 +56,7 @@ impl Condition {
         }
     }
 
-    /// Where it stands in the table: what wants a person first, what is gone last.
+    /// The place in the table: what needs a person first, what has exited last.
     pub fn rank(self) -> usize {
         let is_same = |other: &Self| other.name() == self.name();
         Self::ALL
@@ -100,12 +99,12 @@ impl Condition {
     }
 }
 
-/// How much room there is for words.
+/// The length of the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wording {
-    /// As much as it takes.
+    /// Complete.
     Full,
-    /// Little: a terminal that is not wide.
+    /// Short, for a narrow terminal.
     Short,
 }
 

@@ -29,7 +29,7 @@ pub enum FilterError {
     },
 }
 
-/// What a list is asked for.
+/// The request for a list.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// Every session on disk.
@@ -45,8 +45,7 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// How far the scan must look: sessions that have exited or ended are not
-    /// among what processes lead to.
+    /// How far the scan must look: processes do not lead to sessions that have exited or ended.
     #[must_use]
     pub fn depth(&self) -> Depth {
         let wants_exited =
@@ -68,7 +67,7 @@ pub struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// A filter for what is wished.
+    /// A filter for a request.
     ///
     /// # Errors
     ///
@@ -87,14 +86,13 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// Returns whether the answer about a session may change once its own files
-    /// are read.
+    /// Whether reading a session's own files may change the answer about it.
     pub fn needs_files(&self, session: &Session) -> bool {
         let is_dated = session.last_activity_at_ms().is_some();
         let needs_date = !is_dated
             && (self.wish.since_ms.is_some() || (self.is_default() && session.is_orphan()));
         let needs_directory = self.wish.work_dir.is_some() && session.work_dir().is_none();
-        // The transcript of a live session may know more than who reported last.
+        // The transcript of a live session may be newer than the last report.
         let is_undecided = session.liveness() == Liveness::Live || session.sketch.facts.is_empty();
         let needs_phase = !self.wish.phases.is_empty() && is_undecided;
         needs_date || needs_directory || needs_phase
@@ -134,7 +132,7 @@ impl<'a> Filter<'a> {
             Liveness::Unknown => true,
             Liveness::Exited => {
                 let last = session.last_heard_of_ms();
-                // An orphan without any date may be of today.
+                // An orphan without any date may have died today.
                 session.is_orphan()
                     && !session.is_dismissed
                     && last.is_none_or(|at| self.now_ms.saturating_sub(at) <= ORPHAN_SHOWN_MS)
@@ -164,8 +162,7 @@ fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
     Err(FilterError::Directory { path, reason })
 }
 
-/// Of sessions and the parents they name: the sub-agents of those in `shown`, and
-/// theirs.
+/// All sub-agents below the sessions in `shown`.
 pub fn sub_agents_of<'a>(
     links: impl Iterator<Item = (&'a SessionKey, Option<SessionKey>)>,
     shown: &HashSet<SessionKey>,

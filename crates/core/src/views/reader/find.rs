@@ -1,4 +1,4 @@
-//! Finds the session that an id means.
+//! Finds a session by ID.
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +20,13 @@ use crate::sources::common_place::has_agent;
 /// How many candidates an ambiguous id names.
 const CANDIDATES_MAX: usize = 20;
 
-/// Which session is meant.
+/// The session to find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdQuery {
-    /// The session's id or a beginning of it that no other has, after its agent
-    /// and a colon if that is told: `0a022b20`, `codex:01a2`.
+    /// The session ID or a unique prefix, optionally after its agent and a colon:
+    /// `0a022b20`, `codex:01a2`.
     pub id: String,
-    /// The agent's home that it is in, where several have it.
+    /// The agent's home, if several have the session.
     pub home: Option<PathBuf>,
 }
 
@@ -39,11 +39,11 @@ impl From<&str> for IdQuery {
     }
 }
 
-/// Why an id means no session.
+/// Why no session was found.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {
-    /// It can't be the beginning of an id.
+    /// It can't be a prefix of an ID.
     #[error("cannot look for the session `{text}`")]
     Malformed {
         /// What was typed.
@@ -51,18 +51,18 @@ pub enum IdError {
         /// Which rule it breaks.
         source: SessionIdError,
     },
-    /// What stands before the colon is no agent.
+    /// The part before the colon is no agent.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// Everything was looked at, and it is not there.
+    /// Everything was searched, and it does not exist.
     #[error("no session has an ID that begins with `{text}`")]
     NotFound {
         /// What was typed.
         text: String,
     },
-    /// It was not found, and not everything could be looked at.
+    /// It was not found, and not everything could be searched.
     #[error(
-        "cannot tell whether a session has an ID that begins with `{text}`: {unseen} could not be read"
+        "cannot determine whether a session has an ID that begins with `{text}`: {unseen} could not be read"
     )]
     NotSeen {
         /// What was typed.
@@ -70,7 +70,7 @@ pub enum IdError {
         /// How many places.
         unseen: String,
     },
-    /// Several sessions are meant.
+    /// Several sessions match.
     #[error("{count} sessions have an ID that begins with `{text}`{}", lines(candidates, *count))]
     Ambiguous {
         /// What was typed.
@@ -82,7 +82,7 @@ pub enum IdError {
     },
 }
 
-/// Why a name means no agent.
+/// Why no agent was found.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -99,14 +99,14 @@ pub enum AgentError {
         "cannot look for sessions of `{agent}`: it is not supported and has published no session; the supported agents are {supported}"
     )]
     Unsupported {
-        /// What was given.
+        /// The name that was given.
         agent: String,
-        /// Those that are.
+        /// The supported agents.
         supported: String,
     },
 }
 
-/// What was typed, understood.
+/// The typed text, parsed.
 #[derive(Debug)]
 struct Wanted<'a> {
     text: &'a str,
@@ -156,8 +156,7 @@ impl<'a> Wanted<'a> {
         session.key.session.as_str().starts_with(self.beginning) && is_of_agent && is_of_home
     }
 
-    /// The sessions that are meant: one whose id is typed in full beats those
-    /// that only begin so.
+    /// The matching sessions: a full ID wins over prefixes.
     fn among<'s>(&self, sessions: &'s [Session]) -> Vec<&'s Session> {
         let begin = || sessions.iter().filter(|session| self.may_mean(session));
         let is_whole = |session: &&Session| session.key.session.as_str() == self.beginning;
@@ -170,7 +169,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The agent of a name: one that has an adapter or has published something.
+/// The agent of a name: one with an adapter, or one that has published something.
 ///
 /// # Errors
 ///
@@ -190,7 +189,7 @@ pub fn parse_agent(name: &str, environment: &Environment) -> Result<AgentId, Age
     Ok(agent)
 }
 
-/// A beginning may end where a whole id must not: `v1.` of `v1.2`.
+/// A prefix may end where a whole ID can't: `v1.` of `v1.2`.
 fn check_beginning(text: &str) -> Result<(), SessionIdError> {
     let whole = SessionId::parse(text);
     match whole {
@@ -202,8 +201,7 @@ fn check_beginning(text: &str) -> Result<(), SessionIdError> {
     }
 }
 
-/// Finds the session that is meant: among what processes lead to, else among
-/// every session on disk.
+/// Finds the matching session: among those that processes lead to, else on all of the disk.
 pub(super) fn find<'a>(
     reader: Reader<'a>,
     query: &IdQuery,
@@ -296,8 +294,8 @@ fn short_path(path: &Path, home: Option<&Path>) -> String {
     shown.replace(char::is_control, "\u{fffd}")
 }
 
-/// A problem that sessions may be hidden behind: a place that could not be
-/// looked at, rather than a file that was and made no sense.
+/// A problem that may hide sessions: a place that could not be read, rather than a file with
+/// invalid contents.
 #[expect(clippy::disallowed_methods, reason = "checked before")]
 fn hides_sessions(problem: &Problem, mounts: &Mounts) -> bool {
     let Some(path) = &problem.path else {

@@ -1,10 +1,10 @@
-//! What an editor or a session manager asks: which sessions there are, and
-//! whether one of them is live.
+//! The interface for editors and session managers: which sessions there are, and whether a
+//! session is live.
 //!
-//! [`list_sessions`], [`session`], [`liveness`] and [`why`] look at this computer
-//! once, by the user's configuration, and give what the command line prints as
-//! JSON (`whosup list --json`, `show --json`, `why --json`). A [`Reader`] does
-//! the same on a machine and a configuration that somebody else has.
+//! [`list_sessions`], [`session`], [`liveness`] and [`why`] scan this computer once, by the
+//! user's configuration, and return what the command line prints as JSON (`whosup list
+//! --json`, `show --json`, `why --json`). A [`Reader`] does the same for a given machine and
+//! configuration.
 //!
 //! ```
 //! use whosup_core::reader::{ListQuery, list_sessions, liveness};
@@ -50,7 +50,7 @@ use crate::sources::recognize::Users;
 use crate::views::explain::explain;
 use crate::views::wire::{self, WireExplained, WireSession, WireSnapshot};
 
-/// How far one look goes.
+/// The reach of one scan.
 #[derive(Debug, Clone)]
 pub struct Reach {
     /// Processes and what they lead to, or all.
@@ -71,32 +71,32 @@ impl Default for Reach {
     }
 }
 
-/// Why a question can't be answered.
+/// Why a question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The configuration can't be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// No session is meant.
+    /// No session was found.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// No agent is meant.
+    /// No agent was found.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The list can't be narrowed so.
+    /// The filter can't be used.
     #[error(transparent)]
     Filter(#[from] FilterError),
 }
 
-/// Asks one machine, by one configuration.
+/// Reads one machine, by one configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     machine: &'a Machine,
     config: &'a Config,
 }
 
-/// One session, alone in a snapshot, with what its own files tell.
+/// A snapshot of one session, described from its own files.
 #[derive(Debug)]
 pub struct Single {
     /// The snapshot: this session, and no process without one.
@@ -105,12 +105,12 @@ pub struct Single {
     pub session: Session,
     /// How many sub-agents it has.
     pub sub_agents: usize,
-    /// The live sessions of the same look.
+    /// The live sessions of the same scan.
     metered: Vec<Metered>,
 }
 
 impl Single {
-    /// Measures what the session's processes use, in one look: without percentages.
+    /// Measures the resources of the session's processes in one scan: without percentages.
     pub fn measure(&mut self, machine: &Machine) {
         let key = &self.session.key;
         let own: Vec<Metered> = Metered::of(&self.session).into_iter().collect();
@@ -127,8 +127,8 @@ impl Single {
 ///
 /// # Errors
 ///
-/// [`ReadError`] if the configuration can't be understood, or a directory that
-/// is asked for is not there.
+/// [`ReadError`] if the configuration can't be understood, or a requested directory does not
+/// exist.
 pub fn list_sessions(query: &ListQuery) -> Result<WireSnapshot, ReadError> {
     on_this_machine(|reader| Ok(reader.list_sessions(query)?))
 }
@@ -174,7 +174,7 @@ fn on_this_machine<T>(
 }
 
 impl<'a> Reader<'a> {
-    /// Whoever asks this machine, by this configuration.
+    /// A reader of this machine, by this configuration.
     #[must_use]
     pub fn new(machine: &'a Machine, config: &'a Config) -> Self {
         Self { machine, config }
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
         self.machine
     }
 
-    /// Looks once.
+    /// Scans once.
     #[must_use]
     pub fn scan(self, reach: &Reach) -> Scanned<'a> {
         let mut scanned = scan(self.machine, &self.scope(reach));
@@ -195,8 +195,8 @@ impl<'a> Reader<'a> {
         scanned
     }
 
-    /// Looks once, and hands out each session as soon as all is known of it; the rest
-    /// is in what is returned.
+    /// Scans once, and passes on each session as soon as all is known of it; the rest is in the
+    /// return value.
     pub fn scan_each(
         self,
         reach: &Reach,
@@ -217,11 +217,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell, less what
-    /// the configuration keeps out; and the titles of the sessions that the processes
+    /// Describes the sessions that pass `wanted` from their own files, except those that the
+    /// configuration excludes; and reads the titles of the sessions that the processes
     /// without a known session may be serving.
     ///
-    /// So who shows no such processes takes them out of the snapshot before.
+    /// A caller that does not show such processes removes them from the snapshot first.
     pub fn describe(self, scanned: &mut Scanned<'_>, wanted: impl Fn(&Session) -> bool) {
         let candidates = Candidates::of(&scanned.snapshot.unattributed);
         scanned.describe(|session| wanted(session) || candidates.include(session));
@@ -231,18 +231,18 @@ impl<'a> Reader<'a> {
         take_titles(&mut scanned.snapshot);
     }
 
-    /// Takes away what the configuration keeps out of a session.
+    /// Removes the parts of a session that the configuration hides.
     fn keep_out(self, session: &mut Session) {
         if self.config.prompts == Prompts::Hide {
             hide_prompt(session);
         }
     }
 
-    /// Finds the session that is meant.
+    /// Finds a session.
     ///
     /// # Errors
     ///
-    /// [`IdError`] if none or several are meant, or the id can't be one.
+    /// [`IdError`] if no session or several match, or the ID is invalid.
     pub fn find(self, query: &IdQuery) -> Result<Session, IdError> {
         find::find(self, query).map(|(session, _)| session)
     }
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if none or several are meant, or the id can't be one.
+    /// [`IdError`] if no session or several match, or the ID is invalid.
     pub fn single(self, query: &IdQuery) -> Result<Single, IdError> {
         let (Session { key, .. }, mut scanned) = find::find(self, query)?;
         scanned.snapshot.unattributed.clear();
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         });
         let session = snapshot.sessions.first().cloned();
         Ok(Single {
-            // The key was taken from this very list.
+            // The key comes from this very list.
             session: session.ok_or_else(|| IdError::NotFound {
                 text: query.id.clone(),
             })?,
@@ -299,12 +299,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Looks, and chooses what a list shows. Each session is turned into its row as
-    /// soon as all is known of it.
+    /// Scans, and selects the sessions of a list. Each session is turned into its row as soon as
+    /// all is known of it.
     ///
     /// # Errors
     ///
-    /// [`FilterError`] if a directory that is asked for is not there.
+    /// [`FilterError`] if a requested directory does not exist.
     pub fn choose<F: Form>(
         self,
         query: &ListQuery,
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`FilterError`] if a directory that is asked for is not there.
+    /// [`FilterError`] if a requested directory does not exist.
     pub fn list_sessions(self, query: &ListQuery) -> Result<WireSnapshot, FilterError> {
         let chosen = self.choose(query, &mut OnTheWire(self.machine))?;
         let sessions = chosen.shown.into_iter().map(|shown| shown.row);
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if none or several are meant, or the id can't be one.
+    /// [`IdError`] if no session or several match, or the ID is invalid.
     pub fn session(self, query: &IdQuery) -> Result<WireSnapshot, IdError> {
         let mut single = self.single(query)?;
         single.measure(self.machine);
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if the id means several sessions or can't be one.
+    /// [`IdError`] if several sessions match, or the ID is invalid.
     pub fn liveness(self, query: &IdQuery) -> Result<Option<Liveness>, IdError> {
         match self.find(query) {
             Ok(session) => Ok(Some(session.liveness())),
@@ -357,7 +357,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// [`IdError`] if none or several are meant, or the id can't be one.
+    /// [`IdError`] if no session or several match, or the ID is invalid.
     pub fn why(self, query: &IdQuery) -> Result<WireExplained, IdError> {
         let single = self.single(query)?;
         Ok(WireExplained {
@@ -379,8 +379,8 @@ impl Form for OnTheWire<'_> {
     }
 }
 
-/// Takes a title away that is a prompt, also where something else than the
-/// session's own files told it.
+/// Removes a title that is a prompt, also where it does not come from the session's own
+/// files.
 fn hide_prompt(session: &mut Session) {
     if session.description.is_title_a_prompt {
         let prompt = session.description.title.take();

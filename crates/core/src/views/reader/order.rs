@@ -9,15 +9,15 @@ use crate::sessions::session::Session;
 
 use super::condition::Condition;
 
-/// What a list is sorted by.
+/// The key of the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Who waits first (the oldest one before), then working, idle, the rest.
+    /// Waiting first (longest wait first), then working, idle, the rest.
     #[default]
     State,
-    /// What happened last first.
+    /// Latest activity first.
     Activity,
-    /// What began last first.
+    /// Latest start first.
     Started,
     /// By agent, then by id.
     Agent,
@@ -27,7 +27,7 @@ pub enum Order {
     Title,
     /// By directory.
     Directory,
-    /// By PID, those without one last.
+    /// By PID, without a PID last.
     Pid,
     /// By the PID of the client.
     Client,
@@ -37,7 +37,7 @@ pub enum Order {
     Tty,
     /// By the reason of the verdict.
     Reason,
-    /// By how the life is known.
+    /// By the confidence of the verdict.
     Confidence,
     /// By model.
     Model,
@@ -47,35 +47,34 @@ pub enum Order {
     Version,
     /// By the agent's home.
     Home,
-    /// Whose context has the most tokens first.
+    /// Most tokens in the context first.
     Context,
-    /// What used the most tokens first.
+    /// Most tokens used first.
     Tokens,
-    /// What cost most first.
+    /// Highest cost first.
     Cost,
-    /// Whose processes use the most processor time first.
+    /// Most processor time first.
     Cpu,
-    /// Whose processes have the most memory first.
+    /// Most memory first.
     Memory,
-    /// Whose owner has the most threads first.
+    /// Most threads of the owner first.
     Threads,
-    /// Whose owner has read and written most first.
+    /// Most storage read and written by the owner first.
     Io,
 }
 
-/// Whether a list begins with its first or with its last.
+/// The direction of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// With its first.
+    /// First to last.
     #[default]
     Forward,
-    /// With its last. What has no place in the order is last all the same.
+    /// Last to first. Sessions without a value are last all the same.
     Reversed,
 }
 
 impl Order {
-    /// Tells whether the place of a session may change once its own files are
-    /// read.
+    /// Whether reading a session's own files may change the session's place.
     pub fn needs_files(self, session: &Session) -> bool {
         let is_dated = session.sketch.last_record_at_ms.is_some();
         match self {
@@ -106,8 +105,7 @@ impl Order {
         }
     }
 
-    /// The place of a session is known once the form has added to it what only this list
-    /// shows.
+    /// The form has to add values to a session before its place is known.
     pub(super) const fn needs_form(self) -> bool {
         matches!(
             self,
@@ -115,17 +113,16 @@ impl Order {
         )
     }
 
-    /// Where a session stands in this order. What is equal is told apart by agent, id
-    /// and home.
+    /// Where a session stands in this order. Equal sessions are ordered by agent, ID and home.
     pub(super) fn place(self, session: &Session) -> Place {
-        let told = &session.description;
+        let described = &session.description;
         let is_live = session.liveness() == Liveness::Live;
         match self {
             Self::State => {
                 let condition = Condition::of(session);
                 let since = session.last_activity_at_ms();
                 let place = if matches!(condition, Condition::Waiting(_)) {
-                    // Whoever waits longest comes first.
+                    // The longest wait comes first.
                     Place::at(since)
                 } else {
                     Place::largest_first(since)
@@ -161,12 +158,12 @@ impl Order {
                 let known = session.verdict.confidence();
                 Place::by(known.map(|known| known.name()))
             }
-            Self::Model => Place::by(told.model.as_deref()),
-            Self::Branch => Place::by(told.git_branch.as_deref()),
+            Self::Model => Place::by(described.model.as_deref()),
+            Self::Branch => Place::by(described.git_branch.as_deref()),
             Self::Version => Place::by(session.agent_version()),
             Self::Home => Place::by(Some(&*session.key.home)),
             Self::Context => {
-                let tokens = told.context.map(|context| context.tokens);
+                let tokens = described.context.map(|context| context.tokens);
                 Place::largest_first(tokens.map(saturating))
             }
             Self::Tokens => {
@@ -179,7 +176,7 @@ impl Order {
                 Place::largest_first(cost.map(|cost| saturating(cost.nano)))
             }
             Self::Cpu | Self::Memory | Self::Threads | Self::Io => {
-                // What is shared is of none of the sessions that share it.
+                // A shared value belongs to none of the sessions.
                 let used = session.resources.as_ref().filter(|used| !used.is_shared);
                 Place::largest_first(used.and_then(|used| self.used(used)))
             }
@@ -208,14 +205,14 @@ fn saturating(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Where a session stands in an order.
+/// The place of a session in an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     rank: usize,
-    /// Nothing tells where: last.
+    /// Without a known place: last.
     is_nowhere: bool,
     at: i64,
-    /// A name; paths are compared part by part.
+    /// A name; paths are compared by component.
     name: Option<Box<Path>>,
 }
 

@@ -1,7 +1,7 @@
-//! Chooses the sessions that a list shows, and reads no more than that.
+//! Selects the sessions of a list, and reads no more than needed.
 //!
-//! There may be very many. Each is turned into its row as soon as all is known of it,
-//! so that no more than that is held until the list is whole and can be put in order.
+//! There may be very many. Each session is turned into its row as soon as all is known of it,
+//! and only the rows are held until the list is complete and can be sorted.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,16 +22,15 @@ use crate::sessions::scan::Describer;
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::recognize::Users;
 
-/// How many sessions beyond those that are wanted are held before the last of them
-/// are let go.
+/// How many sessions beyond the limit are held before the last of them are dropped.
 const SPARE_MAX: usize = 1_024;
 
-/// What a list is asked for.
+/// The request for a list.
 #[derive(Debug, Clone, Default)]
 pub struct ListQuery {
-    /// Which sessions.
+    /// The filters.
     pub wish: Wish,
-    /// Of these agents only; of all if it is empty.
+    /// Only sessions of these agents; all if empty.
     pub agents: BTreeSet<AgentId>,
     /// Whose processes.
     pub users: Users,
@@ -39,13 +38,13 @@ pub struct ListQuery {
     pub order: Order,
     /// From which end.
     pub direction: Direction,
-    /// No more than so many, sub-agents not counted.
+    /// At most so many sessions, sub-agents not counted.
     pub limit: Option<usize>,
-    /// Whether sub-agents of what is shown are shown.
+    /// Whether sub-agents of shown sessions are shown.
     pub sub_agents: SubAgents,
 }
 
-/// Whether sub-agents of what is shown are shown.
+/// Whether sub-agents of shown sessions are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SubAgents {
     /// They are.
@@ -56,11 +55,11 @@ pub enum SubAgents {
 }
 
 impl ListQuery {
-    /// The same, of agents that have these names; of all if there are none.
+    /// The same, for agents with these names; for all if there are none.
     ///
     /// # Errors
     ///
-    /// [`AgentError`] if one of them is no agent.
+    /// [`AgentError`] if a name is no agent.
     pub fn of_agents(
         mut self,
         names: &[String],
@@ -71,7 +70,7 @@ impl ListQuery {
         Ok(self)
     }
 
-    /// How far it looks.
+    /// The reach of the scan.
     #[must_use]
     pub fn reach(&self) -> Reach {
         Reach {
@@ -82,57 +81,57 @@ impl ListQuery {
     }
 }
 
-/// What is held of a session until the list is whole.
+/// The row that is held of a session until the list is complete.
 pub trait Form {
-    /// That.
+    /// The row.
     type Row;
-    /// It asks for [`Chosen::ids`].
+    /// It needs [`Chosen::ids`].
     const NEEDS_IDS: bool;
 
-    /// Adds to a session what only this list shows of it.
+    /// Adds to a session what only this list shows.
     fn prepare(&mut self, _session: &mut Session) {}
 
-    /// Turns a session into it.
+    /// Makes the row of a session.
     fn row(&mut self, session: &Session) -> Self::Row;
 
-    /// Whether it wants to know of a session also if that is not shown.
+    /// Whether it needs a session even if the session is not shown.
     fn follows(&self, key: &SessionKey) -> bool {
         let _ = key;
         false
     }
 
-    /// Takes note of a session that it follows and that is not shown.
+    /// Gets such a session that is not shown.
     fn pass_over(&mut self, session: &Session) {
         let _ = session;
     }
 }
 
-/// What a list shows.
+/// The contents of a list.
 pub struct Chosen<R> {
     /// The sessions, in order.
     pub shown: Vec<Shown<R>>,
-    /// The look without them.
+    /// The snapshot without its sessions.
     pub rest: Snapshot,
     /// The ids of everything that was found, if the form needs them.
     pub ids: Vec<SessionId>,
 }
 
-/// A session that is shown.
+/// A session of the list.
 pub struct Shown<R> {
     place: Place,
     key: SessionKey,
     parent: Option<SessionId>,
-    /// How far below another session of the list it is.
+    /// Its depth below another session of the list.
     pub depth: usize,
     /// Its condition's rank.
     pub rank: usize,
-    /// Its life is inferred.
+    /// Its liveness is inferred.
     pub is_inferred: bool,
-    /// What is shown of it.
+    /// Its row.
     pub row: R,
 }
 
-/// Looks, and chooses.
+/// Scans, and selects.
 ///
 /// Files of sessions are read last, and only those of sessions that are shown,
 /// unless the filter or the order can't decide without them.
@@ -158,7 +157,7 @@ pub(super) fn choose<F: Form>(
     });
     let processes = &mut scanned.snapshot.unattributed;
     processes.retain(|one| filter.is_process_shown(one));
-    // A session that a process may be serving is not settled early.
+    // A candidate of a process is not settled early.
     let candidates = Candidates::of(processes);
     reader.describe(&mut scanned, |_| false);
     for session in std::mem::take(&mut scanned.snapshot.sessions) {
@@ -176,7 +175,7 @@ pub(super) fn choose<F: Form>(
     Chosen { shown, rest, ids }
 }
 
-/// A session of which it is not yet known whether it is shown.
+/// A session that may or may not be shown.
 struct Waiting {
     session: Session,
     is_described: bool,
@@ -202,9 +201,9 @@ struct Selection<'a, F: Form> {
     form: &'a mut F,
     ids: Vec<SessionId>,
     shown: Vec<Shown<F::Row>>,
-    /// Where no more than so many are wanted: the first so far, and some more.
+    /// With a limit: the first sessions so far, and some more.
     waiting: Vec<(Place, SessionKey, Waiting)>,
-    /// Sub-agents that are shown if the session above them is.
+    /// Sub-agents that are shown if their parent is.
     sub_agents: Vec<Waiting>,
     problems: Vec<Problem>,
 }
@@ -231,8 +230,7 @@ impl<F: Form> Selection<'_, F> {
             }
             return;
         }
-        // A sub-agent whose parent is not shown for another reason than the limit is
-        // shown for its own sake.
+        // A sub-agent whose parent is filtered out, not just beyond the limit, is shown by itself.
         if !is_shown || (is_sub_agent && !self.may_show_below()) {
             self.pass_over(waiting, describer);
             return;
@@ -263,7 +261,7 @@ impl<F: Form> Selection<'_, F> {
         self.query.sub_agents == SubAgents::Shown
     }
 
-    /// Keeps the first of those that wait.
+    /// Keeps only the first of the waiting sessions.
     fn let_go(&mut self, limit: usize) {
         let direction = self.query.direction;
         self.waiting.sort_by(|one, other| {
@@ -304,8 +302,7 @@ impl<F: Form> Selection<'_, F> {
         });
     }
 
-    /// The sessions that are shown, in order, the ids of all, and what could not be
-    /// read.
+    /// The shown sessions in order, the IDs of all, and what could not be read.
     fn finish(mut self, describer: Describer<'_>) -> Finished<F::Row> {
         self.let_go(self.query.limit.unwrap_or(usize::MAX));
         for (_, _, waiting) in std::mem::take(&mut self.waiting) {
@@ -368,15 +365,15 @@ impl<R> Shown<R> {
     }
 }
 
-/// Sorts in place. What comes in order already, home by home, is only merged; there may
-/// be very many, so that their places are sorted, which takes less room.
+/// Sorts in place. There may be very many: the indices are sorted, which takes less memory, and
+/// runs that are sorted already, home by home, are only merged.
 fn put_in_order<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|one, other| match (items.get(*one), items.get(*other)) {
         (Some(one), Some(other)) => compare(one, other),
         _ => Ordering::Equal,
     });
-    // Each circle of places that hand their items on is gone along once.
+    // Each cycle of the permutation is followed once.
     for start in 0..order.len() {
         let mut at = start;
         while let Some(from) = order.get_mut(at).map(|from| std::mem::replace(from, at))
@@ -402,7 +399,7 @@ fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
             _ => roots.push(one),
         }
     }
-    // The last of the list is the next to come out.
+    // A stack: the last is taken next.
     let mut waiting: Vec<Shown<R>> = roots.into_iter().rev().collect();
     while let Some(one) = waiting.pop() {
         let below = children.remove(&one.key).unwrap_or_default();
@@ -415,7 +412,7 @@ fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
         );
         shown.push(one);
     }
-    // Sub-agents that claim each other as parent hang below nobody.
+    // Sub-agents that claim each other as parent have no root above them.
     shown.extend(children.into_values().flatten());
 }
 

@@ -1,4 +1,4 @@
-//! From what a scan found to its wire form.
+//! Converts the results of a scan to the wire form.
 
 use std::path::Path;
 use std::time::Duration;
@@ -51,13 +51,13 @@ pub fn snapshot(machine: &Machine, snapshot: &Snapshot) -> WireSnapshot {
     }
 }
 
-/// A time in milliseconds since 1970 as RFC 3339 in UTC with milliseconds;
-/// `None` if it is outside of what such a text can say.
+/// A time in milliseconds since 1970 as RFC 3339 in UTC with milliseconds; `None` if the format
+/// can't express it.
 #[must_use]
 pub fn timestamp(at_ms: i64) -> Option<String> {
     const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     let at = jiff::Timestamp::from_millisecond(at_ms).ok()?;
-    // The printer wants room for the longest of dates.
+    // The printer needs room for the longest date.
     let mut text = String::with_capacity(40);
     PRINTER.print_timestamp(&at, &mut text).ok()?;
     Some(text)
@@ -66,7 +66,7 @@ pub fn timestamp(at_ms: i64) -> Option<String> {
 /// The wire form of one session.
 #[must_use]
 pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
-    let told = &session.description;
+    let described = &session.description;
     let sketch = &session.sketch;
     let work_dir = session.work_dir();
     let home = (!session.is_default_home).then_some(&*session.key.home);
@@ -99,9 +99,9 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         headless: session.is_headless(),
         work_dir: work_dir.map(text),
         work_dir_bytes: work_dir.and_then(bytes_if_not_text),
-        git_branch: told.git_branch.as_deref().map(T::from),
+        git_branch: described.git_branch.as_deref().map(T::from),
         title: session.title().map(T::from),
-        model: told.model.as_deref().map(T::from),
+        model: described.model.as_deref().map(T::from),
         agent_version: session.agent_version().map(T::from),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
@@ -114,8 +114,8 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         cpu_seconds_at_least: sketch
             .cpu_at_least_ms
             .map(|ms| Duration::from_millis(ms).as_secs_f64()),
-        context: told.context.map(context),
-        turn: told.turn.map(turn),
+        context: described.context.map(context),
+        turn: described.turn.map(turn),
         usage: wire_usage(session),
         resources: session.resources.as_ref().map(resources),
         pane: session.pane.as_ref().map(pane),
@@ -163,7 +163,7 @@ fn wire_usage(session: &Session) -> Option<WireUsage> {
     session.usage.as_ref().map(usage)
 }
 
-/// Without prices nothing is counted.
+// Without prices, usage is not counted.
 #[cfg(not(feature = "reader"))]
 const fn wire_usage(_: &Session) -> Option<WireUsage> {
     None
@@ -244,9 +244,9 @@ fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
     }
 }
 
-/// A session is resumed only when it is not live and may not be: a second
-/// process on a live session corrupts it. Nor is one that a process still holds, or in
-/// which nothing was said.
+/// A session has a command only if it is certainly not live: a second process on a live session
+/// corrupts it. There is no command either if a process still holds the session, or if it has no
+/// messages.
 fn resume<'a, T: WireText<'a>>(
     session: &Session,
     work_dir: Option<&'a Path>,
@@ -375,7 +375,7 @@ pub fn problem(problem: &Problem) -> WireProblem {
     }
 }
 
-/// A path as text: lossy where it is not UTF-8.
+/// A path as text, lossy if it is not UTF-8.
 fn text<'a, T: WireText<'a>>(path: &'a Path) -> T {
     match path.to_str() {
         Some(text) => text.into(),
@@ -387,7 +387,7 @@ fn owned_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A path's bytes in base64 where its text would lose something.
+/// The bytes of a path in base64, if the text is lossy.
 fn bytes_if_not_text(path: &Path) -> Option<String> {
     if path.to_str().is_some() {
         return None;

@@ -1,7 +1,7 @@
 //! Files and directories: inotify(7).
 //!
-//! Each directory is watched by itself. Those above a path are watched for the names that
-//! lead to it, so that what goes, comes or is renamed on the way is seen.
+//! Each directory has its own watch. Directories above a path are watched for the names that
+//! lead to it, so that a rename on the way is noticed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -20,25 +20,25 @@ use whosup_core::sessions::watch::Watch;
 
 use crate::signals::{Happened, Watched};
 
-/// How many directories are watched.
+/// How many directories are watched at most.
 const DIRECTORIES_MAX: usize = 8_192;
-/// How many paths may be watched that are no longer wanted, before all is done anew.
+/// How many obsolete watches may be left before all are made anew.
 const STALE_MAX: usize = 256;
-/// How many events are read at once.
+/// How many events are read in one step.
 const EVENTS_MAX: usize = 65_536;
 /// How many directories above a path are watched for names.
 const ABOVE_MAX: usize = 8;
-/// How many paths that can't be watched are named.
+/// How many paths that can't be watched are named in messages.
 const NAMED_MAX: usize = 8;
 
-/// Names that come and go.
+/// Names that appear and disappear.
 const NAMES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF);
-/// The same, and what is written. (What is read or opened is none of it: looks do that.)
+/// The same, and writes. (Reads and opens are left out: looks cause them.)
 const CONTENTS: WatchFlags = NAMES
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::ATTRIB)
@@ -55,30 +55,30 @@ pub(super) struct Files {
     is_spoilt: bool,
 }
 
-/// What is watched at one place.
+/// The watch of one place.
 #[derive(Debug, Default)]
 struct Place {
     path: PathBuf,
     /// It is a program, and not a directory.
     is_program: bool,
-    /// All that lies in it matters.
+    /// All names in it matter.
     is_all: bool,
-    /// Directories that are made in it are watched too.
+    /// New directories in it are watched too.
     is_tree: bool,
     /// Files in it that matter.
     files: BTreeSet<OsString>,
-    /// Names in it that lead to something else.
+    /// Names in it that lead to other watched paths.
     ways: BTreeSet<OsString>,
 }
 
-/// How a path is watched.
+/// Whether a path is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Root {
     Watched,
     Missing,
-    /// It is not, or not all of it is, for this reason.
+    /// It is not, or not completely, for this reason.
     Failed(String),
-    /// It is, and it lies where others may write without an event.
+    /// It is, but other machines may write there without an event.
     Shared,
 }
 
@@ -97,12 +97,12 @@ impl Files {
         &self.inotify
     }
 
-    /// Whether it has to be made anew.
+    /// Whether all watches have to be made anew.
     pub(super) const fn is_spoilt(&self) -> bool {
         self.is_spoilt
     }
 
-    /// Watches what is not yet watched.
+    /// Watches what is not watched yet.
     pub(super) fn watch(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
         let before = self.size();
         let stale = self
@@ -124,7 +124,7 @@ impl Files {
         }
         for program in &watch.programs {
             if !self.known.contains_key(program) {
-                // A program that can't be watched is found by the next look.
+                // A new program there is found by the next look.
                 self.watch_program(program).ok();
             }
         }
@@ -143,7 +143,7 @@ impl Files {
             let why = match self.roots.get(root)? {
                 Root::Watched | Root::Missing => return None,
                 Root::Failed(why) => why.as_str(),
-                Root::Shared => "its file system is shared, and tells nothing of others' changes",
+                Root::Shared => "its file system is shared, and reports no changes by others",
             };
             Some(format!("cannot watch `{}`: {why}", root.path.display()))
         });
@@ -185,8 +185,8 @@ impl Files {
         })
     }
 
-    /// Watches the directories above a path for the names that lead to it, up to the user's
-    /// home, or as far as there are any.
+    /// Watches the directories above a path for the names that lead to it, up to the user's home or
+    /// as far as they exist.
     fn watch_above(&mut self, machine: &Machine, path: &Path) -> Result<(), Errno> {
         let home = machine.environment().home();
         let mut is_found = false;
@@ -213,7 +213,7 @@ impl Files {
         Ok(())
     }
 
-    /// Watches a directory, and those below it if it is a tree. Returns whether all are.
+    /// Watches a directory, and those below it if it is a tree. Returns whether all are watched.
     fn watch_directory(&mut self, path: &Path, is_tree: bool) -> Result<bool, Errno> {
         let mut waiting = VecDeque::from([path.to_owned()]);
         while let Some(directory) = waiting.pop_front() {
@@ -227,7 +227,7 @@ impl Files {
             match added {
                 Ok(()) if is_tree => waiting.extend(directories_in(&directory)),
                 Ok(()) => {}
-                // It was there a moment ago, or is not ours to look into.
+                // It was removed just now, or is not ours to read.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) if directory != path => {}
                 Err(error) => return Err(error),
             }
@@ -260,7 +260,7 @@ impl Files {
             change(place);
             return Ok(());
         }
-        // One directory by two names has one watch, and the flags that were given last.
+        // A directory under two names has one watch, with the last flags.
         let flags = flags | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
         let wd = inotify::add_watch(&self.inotify, path, flags)?;
         let place = self.places.entry(wd).or_default();
@@ -270,12 +270,12 @@ impl Files {
         Ok(())
     }
 
-    /// Reads what happened.
+    /// Reads the events.
     pub(super) fn read(&mut self, happened: &mut Happened) {
         let mut buffer = [MaybeUninit::uninit(); 8_192];
         let mut made = Vec::new();
         let Ok(inotify) = self.inotify.try_clone() else {
-            // No descriptor is left: all is looked at, and the queue is read then.
+            // No descriptor is left: everything is looked at, and the queue is read then.
             happened.is_anything = true;
             return;
         };
@@ -292,14 +292,14 @@ impl Files {
             }
         }
         for directory in made {
-            // A look follows in any case, and says what can't be watched.
+            // A look follows in any case, and reports what can't be watched.
             if !matches!(self.watch_directory(&directory, true), Ok(true)) {
                 self.is_spoilt = true;
             }
         }
     }
 
-    /// Takes one event. Returns the directory that was made in a tree, if one was.
+    /// Handles one event. Returns a new directory in a tree, if there is one.
     fn take(
         &mut self,
         wd: i32,
@@ -354,7 +354,7 @@ impl Files {
     }
 }
 
-/// The directories that lie in a directory. What can't be read has none.
+/// The subdirectories of a directory; none if it can't be read.
 fn directories_in(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();

@@ -41,7 +41,7 @@ impl Watching {
         assert_eq!(watched.problems, Vec::<String>::new());
     }
 
-    /// Whether something happens, which was caused already.
+    /// Waits for a signal that was caused already.
     #[track_caller]
     fn check(&mut self, what: &str) {
         assert!(self.happened(EVENT_MAX).is_anything, "{what} was not seen");
@@ -51,14 +51,14 @@ impl Watching {
 
     fn happened(&mut self, timeout: Duration) -> Happened {
         let mut happened = self.signals.wait(timeout).unwrap();
-        // Of what is caused at once, some may come later.
+        // Some of several simultaneous events may come later.
         while !happened.is_anything && happened != Happened::default() {
             happened = self.signals.wait(timeout).unwrap();
         }
         happened
     }
 
-    /// Takes all that there is.
+    /// Reads all pending events.
     fn quiet(&mut self) {
         while self.signals.wait(Duration::ZERO).unwrap().is_anything {}
     }
@@ -89,7 +89,7 @@ fn whatever_is_written_made_renamed_or_removed_below_a_tree_is_seen() {
     watching.check("a rename");
     fs::remove_file(deep.join("one")).unwrap();
     watching.check("a removal");
-    // Beside the tree is nothing of interest.
+    // Outside of the tree nothing is of interest.
     fs::write(root.join("home/other"), "3").unwrap();
     fs::read(tree.join("old/one")).unwrap();
     assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
@@ -104,7 +104,7 @@ fn a_directory_that_comes_goes_and_comes_again_is_watched() {
     for _ in 0..2 {
         fs::create_dir_all(&sessions).unwrap();
         watching.check("a directory that comes");
-        // The look after the first event may have come before the last directory.
+        // The look after the first event may have come before the last directory was made.
         watching.again();
         fs::write(sessions.join("one"), "1").unwrap();
         watching.check("a file in it");
@@ -148,7 +148,7 @@ fn after_an_overflow_everything_is_watched_anew() {
         println!("skipped: the queue is too long here ({limit} events)");
         return;
     }
-    // What is made while the queue is full is told of by nothing.
+    // No event reports what is made while the queue is full.
     let file = root.join("file");
     for _ in 0..=limit / 2 {
         fs::write(&file, "1").unwrap();
@@ -157,7 +157,7 @@ fn after_an_overflow_everything_is_watched_anew() {
     fs::create_dir(root.join("late")).unwrap();
     watching.check("the overflow");
     fs::write(root.join("late/one"), "1").unwrap();
-    watching.check("a file in a directory of which no event told");
+    watching.check("a file in a directory that no event reported");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn sleeper() -> (Child, Pid, StartStamp) {
 }
 
 #[test]
-fn an_exit_is_told_of_once_also_while_the_zombie_is_listed() {
+fn an_exit_is_reported_once_also_while_the_zombie_is_listed() {
     let (mut child, pid, stamp) = sleeper();
     let mut watching = Watching::paths([]);
     watching.watch.processes.insert(pid, stamp);
@@ -205,7 +205,7 @@ fn a_pid_that_another_process_has_now_is_no_exit_of_that_one() {
     let (mut child, pid, stamp) = sleeper();
     let (mut other, _, other_stamp) = sleeper();
     let mut watching = Watching::paths([]);
-    // The process that was looked at has gone, and another one has its PID by now.
+    // The process that was looked at has exited, and another has its PID by now.
     if other_stamp != stamp {
         watching.watch.processes.insert(pid, other_stamp);
         assert!(

@@ -1,4 +1,4 @@
-//! Whose a claim is that lies where the program wants to put its own.
+//! Claims of other processes at the place where the program wants to put its own.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,13 +16,13 @@ use crate::commands::conformance::stage::{
 const OTHER_HOST: &str = "another-host";
 const OTHER_BOOT: &str = "29c1d8ff-a55f-47c0-82a1-b0f1bc43623b";
 const OTHER_NAMESPACE: u64 = 4_025_999_999;
-/// How long before this boot a claim of an earlier one was made, in milliseconds.
+/// How long before this boot the claim of an earlier boot was made, in milliseconds.
 const BEFORE_BOOT_MS: i64 = 86_400_000;
 
-/// What is changed in a claim, and what that makes of it.
+/// A description of a changed claim, and the changes.
 type Planted = (&'static str, &'static [(&'static str, Change)]);
 
-/// What becomes of a field.
+/// The change of a field.
 enum Change {
     Remove,
     Text(&'static str),
@@ -31,7 +31,7 @@ enum Change {
 
 use Change::{Number, Remove, Text};
 
-/// Claims of a process that lives.
+/// Claims of a live process.
 const LIVING: &[Planted] = &[
     ("a living process's claim", &[]),
     (
@@ -53,7 +53,7 @@ const LIVING: &[Planted] = &[
     ),
 ];
 
-/// Claims whose PID no process has, which proves nothing.
+/// Claims whose PID no process here has, which proves nothing.
 const FOREIGN: &[Planted] = &[
     (
         "a claim of another host",
@@ -98,7 +98,7 @@ fn with(mut fields: Fields, key: &str, value: Value) -> Fields {
     fields
 }
 
-/// Claims of processes that live, or that nobody here can look at.
+/// Claims of processes that live, or that can't be looked at from here.
 pub(super) fn left(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let (living, dead) = (stage.living()?, stage.dead()?);
@@ -108,7 +108,7 @@ pub(super) fn left(kit: &Kit) -> Result<Outcome, String> {
         stage.plant(&changed(fields.clone(), changes))?;
         stage.expect_left(what)?;
     }
-    // In a directory that is the session's alone the name says nothing about the session.
+    // In a directory of the session's own, the file name does not name the session.
     if stage
         .path
         .file_name()
@@ -122,7 +122,7 @@ pub(super) fn left(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Claims in files that somebody else may have written.
+/// Claims in files that another user may have written.
 pub(super) fn planted(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let dead = stage.dead()?;
@@ -188,7 +188,7 @@ pub(super) fn gone(kit: &Kit) -> Result<Outcome, String> {
     )))
 }
 
-/// The claim of the process that had this PID before.
+/// The claim of a former process with this PID.
 fn reused(fields: Fields) -> Result<Fields, String> {
     let stamp = fields.get("process_start").and_then(Value::as_str);
     let ticks = stamp.and_then(|stamp| stamp.parse::<u64>().ok());
@@ -196,7 +196,7 @@ fn reused(fields: Fields) -> Result<Fields, String> {
     Ok(with(fields, "process_start", json!(before.to_string())))
 }
 
-/// A claim that names another thread of this process: one waits for each run's lines.
+/// A claim that names another thread of this process: there is a thread per run.
 fn a_thread(stage: &Stage) -> Result<Option<Fields>, String> {
     let own = std::process::id().to_string();
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
@@ -218,7 +218,7 @@ fn a_thread(stage: &Stage) -> Result<Option<Fields>, String> {
     Ok(Some(with(fields, "pid", json!(number))))
 }
 
-/// A claim that names a thread of the kernel, where one can be seen.
+/// A claim that names a kernel thread, if kernel threads are visible.
 fn a_kernel_thread(stage: &Stage) -> Result<Option<Fields>, String> {
     let pid = Pid::new(2).map_err(|error| error.to_string())?;
     let probed = system_backend().probe(pid).ok().flatten();
@@ -233,7 +233,7 @@ fn a_kernel_thread(stage: &Stage) -> Result<Option<Fields>, String> {
     )))
 }
 
-/// Claims of the very process that is checked.
+/// Claims of the checked process itself.
 pub(super) fn own(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let own = stage.naming(&stage.subject)?;
@@ -264,7 +264,7 @@ pub(super) fn own(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Claims that name another user's process, which can be looked at and not signalled.
+/// Claims that name another user's process, which is visible and can't be signalled.
 pub(super) fn other_user(kit: &Kit) -> Result<Outcome, String> {
     let Some(mut stage) = Stage::without_rights(kit)? else {
         let why = "the program can't be started as another user, and root may signal everybody";
@@ -292,7 +292,7 @@ fn of_init(stage: &Stage) -> Result<Fields, String> {
     Ok(with(fields, "process_start", json!(stamp.to_string())))
 }
 
-/// What is no sidecar at all, or one of a later schema.
+/// Files that are no sidecars, or sidecars of a later schema.
 pub(super) fn no_sidecar(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let dead = stage.dead()?;
@@ -309,7 +309,7 @@ pub(super) fn no_sidecar(kit: &Kit) -> Result<Outcome, String> {
         stage.plant_file(&stage.path, bytes)?;
         stage.expect_left(what)?;
     }
-    // A writer that follows the link finds a dead claim, or nothing at all.
+    // A writer that follows the link finds a dead claim, or nothing.
     let target = stage.arena.root().join("target of a link");
     fs::write(&target, bytes_of(&dead)).map_err(|error| error.to_string())?;
     for (what, target) in [
@@ -328,7 +328,7 @@ pub(super) fn no_sidecar(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Makes a FIFO. `false` where that can't be done.
+/// Makes a FIFO. `false` if that is not possible.
 #[cfg(not(target_vendor = "apple"))]
 fn plant_fifo(path: &Path) -> Result<bool, String> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -343,7 +343,7 @@ fn plant_fifo(_: &Path) -> Result<bool, String> {
     Ok(false)
 }
 
-/// A file that another one has put in the place of the program's own.
+/// Another file takes the place of the program's own.
 pub(super) fn swapped(kit: &Kit) -> Result<Outcome, String> {
     for line in [
         "switch s-next",
@@ -355,7 +355,7 @@ pub(super) fn swapped(kit: &Kit) -> Result<Outcome, String> {
             let mut stage = Stage::new(kit)?;
             stage.subject.must(&format!("switch {PLANTED}"))?;
             let fields = if is_same_process {
-                // Of another handle, or of a program that it executed before.
+                // Of another handle, or of the program before it called exec.
                 with(
                     stage.naming(&stage.subject)?,
                     "started_at",
@@ -366,7 +366,7 @@ pub(super) fn swapped(kit: &Kit) -> Result<Outcome, String> {
             };
             stage.plant(&fields)?;
             let before = stage.look();
-            // A line that is optional, or refused, changes nothing either.
+            // An unsupported or refused line must change nothing either.
             stage.subject.ask(line)?;
             if stage.look() != before {
                 let whose = if is_same_process {

@@ -1,4 +1,4 @@
-//! Ends of every kind, and what goes on before.
+//! Every kind of end, and the phase before it.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::commands::conformance::subject::Answer;
 
 /// How often a process is killed.
 const KILLS: u64 = 12;
-/// How many switches it is told to make before it is killed.
+/// How many switches it makes before it is killed.
 const SWITCHES: usize = 60;
 
-/// It ends by itself.
+/// The program exits.
 pub(super) fn exit(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-exit")?;
-    subject.tell("exit")?;
+    subject.send("exit")?;
     let status = subject.wait()?;
     if !status.success() {
         return Err(format!("it ended with {status}"));
@@ -26,11 +26,11 @@ pub(super) fn exit(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It ends as a fault would end it.
+/// The program crashes.
 pub(super) fn crash(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-crash")?;
-    subject.tell("crash")?;
+    subject.send("crash")?;
     let status = subject.wait()?;
     if status.success() {
         return Err("a crash is no success: it ended with status 0".to_owned());
@@ -40,13 +40,13 @@ pub(super) fn crash(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It is killed at any point of its work.
+/// The program is killed at random moments.
 pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     for round in 0..KILLS {
         let mut subject = kit.start_session(&arena, "s-killed")?;
         for at in 0..SWITCHES {
-            subject.tell(&format!("switch s-{at}"))?;
+            subject.send(&format!("switch s-{at}"))?;
         }
         std::thread::sleep(Duration::from_micros(round * round * 130));
         subject.kill()?;
@@ -67,7 +67,7 @@ pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
                 strays.join(", ")
             ));
         }
-        next.tell("exit")?;
+        next.send("exit")?;
         next.wait()?;
         for path in claims.into_keys() {
             std::fs::remove_file(path).ok();
@@ -76,7 +76,7 @@ pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It says what the conversation is doing.
+/// The program reports its phase.
 pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-phase")?;
@@ -89,7 +89,7 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
         match subject.ask(&format!("phase {word}"))? {
             Answer::Ok => {}
             Answer::Unsupported => {
-                return Ok(Outcome::Skipped("it does not tell phases".to_owned()));
+                return Ok(Outcome::Skipped("it does not report phases".to_owned()));
             }
             Answer::Error(error) => return Err(error),
         }
@@ -110,7 +110,7 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
     }
 }
 
-/// A child that it forks has no part in its session.
+/// A forked child has no part in the session.
 pub(super) fn fork(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-parent")?;
@@ -129,7 +129,7 @@ pub(super) fn fork(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It says that it serves the session no longer.
+/// The program releases the session.
 pub(super) fn release(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-release")?;
@@ -141,7 +141,7 @@ pub(super) fn release(kit: &Kit) -> Result<Outcome, String> {
     if !arena.claims()?.is_empty() {
         return Err("the file is there still".to_owned());
     }
-    // Nothing is written after that, whatever it is told.
+    // From here on nothing is written, whatever the input says.
     for line in ["phase working", "switch s-after"] {
         let answer = subject.ask(line)?;
         if !arena.claims()?.is_empty() {

@@ -1,5 +1,5 @@
-//! What the program does in its directory, event by event; and what it does if something
-//! is put in its way between two of them, where it is stopped with SIGSTOP.
+//! What the program does in its directory, event by event; and what it does if the
+//! directory changes between two events, while it is stopped with SIGSTOP.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use crate::commands::conformance::stage::{PLANTED, Stage, bytes_of};
 use crate::commands::conformance::subject::Answer;
 use crate::commands::conformance::watch::{Happened, Watch};
 
-/// How often it is tried to stop the program at the right moment.
+/// How often to try to stop the program at the right moment.
 const TRIES_MAX: usize = 40;
-/// How long a step of the program is waited for.
+/// How long to wait for a step of the program.
 const STEP_MAX: Duration = Duration::from_secs(10);
 
-/// What an attempt showed.
+/// The result of an attempt.
 enum Attempt {
-    /// The program was stopped where it had to be, and did what is right.
+    /// The program was stopped in time, and acted correctly.
     Right,
     /// It was not stopped in time.
     Missed,
-    /// It does not do that step.
+    /// The program does not take that step.
     Never,
 }
 
-/// Tries until the program was stopped in time.
+/// Repeats until the program was stopped in time.
 fn attempts(
     kit: &Kit,
     never: &str,
@@ -50,7 +50,7 @@ fn attempts(
     Ok(Outcome::Skipped(why))
 }
 
-/// A dead claim that becomes another process's after the program has judged it.
+/// A dead claim is replaced by a live one after the program has judged it.
 pub(super) fn taken_over(kit: &Kit) -> Result<Outcome, String> {
     attempts(kit, "it does not read what is there", take_over)
 }
@@ -59,10 +59,10 @@ fn take_over(stage: &mut Stage) -> Result<Attempt, String> {
     let name = file_name(&stage.path);
     stage.plant(&stage.dead()?)?;
     let living = living_aside(stage)?;
-    // Whoever locks the directory waits here.
+    // A writer that locks the directory waits here.
     let lock = locked(stage.directory())?;
     let mut watch = Watch::with_reads(stage.directory())?;
-    stage.subject.tell(&format!("switch {PLANTED}"))?;
+    stage.subject.send(&format!("switch {PLANTED}"))?;
     let is_read = |it: &Happened| it.flags.contains(ReadFlags::CLOSE_NOWRITE) && it.name == name;
     let was_read = stop_at(stage, &mut watch, is_read)?;
     let since = watch.happened();
@@ -94,7 +94,7 @@ fn take_over(stage: &mut Stage) -> Result<Attempt, String> {
     Ok(Attempt::Right)
 }
 
-/// A name that another process takes while the program writes its temporary file.
+/// Another process takes the name while the program writes its temporary file.
 pub(super) fn name_taken(kit: &Kit) -> Result<Outcome, String> {
     let never = "its files have no name before they are whole, so that none can be put before one";
     attempts(kit, never, take_name)
@@ -103,7 +103,7 @@ pub(super) fn name_taken(kit: &Kit) -> Result<Outcome, String> {
 fn take_name(stage: &mut Stage) -> Result<Attempt, String> {
     let living = living_aside(stage)?;
     let mut watch = Watch::of(stage.directory())?;
-    stage.subject.tell(&format!("switch {PLANTED}"))?;
+    stage.subject.send(&format!("switch {PLANTED}"))?;
     let is_temporary =
         |it: &Happened| it.flags.contains(ReadFlags::CREATE) && !is_sidecar_name(&it.name);
     let has_begun = stop_at(stage, &mut watch, is_temporary)?;
@@ -124,7 +124,7 @@ fn take_name(stage: &mut Stage) -> Result<Attempt, String> {
     Ok(Attempt::Right)
 }
 
-/// Stops the program at the first event of a kind. `false` if it has its claim before.
+/// Stops the program at the first event of a kind. `false` if its claim comes first.
 fn stop_at(
     stage: &Stage,
     watch: &mut Watch,
@@ -147,7 +147,7 @@ fn stop_at(
     Err("it does nothing in the directory of its claim".to_owned())
 }
 
-/// Lets the program go on, and waits for its answer.
+/// Continues the program, and waits for its answer.
 fn go_on(stage: &mut Stage) -> Result<(), String> {
     stage.subject.signal(Signal::CONT)?;
     match stage.subject.answer()? {
@@ -156,7 +156,7 @@ fn go_on(stage: &mut Stage) -> Result<(), String> {
     }
 }
 
-/// A living process's claim, ready to be put where it belongs.
+/// A live process's claim in another directory, ready to be moved in.
 fn living_aside(stage: &Stage) -> Result<PathBuf, String> {
     let path = stage.arena.root().join("aside");
     stage.plant_file(&path, &bytes_of(&stage.living()?))?;
@@ -176,7 +176,7 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// How new files get their names.
+/// How new files get their names: by rename of a temporary file.
 pub(super) fn temporary(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-first")?;
@@ -224,7 +224,7 @@ fn check_names(events: &[Happened]) -> Result<(), String> {
     Ok(())
 }
 
-/// Other writers remove what a dead one left by its name.
+/// Other writers recognize a dead writer's temporary file by its name, and remove it.
 fn require_temporary(name: &str) -> Result<(), String> {
     let digits = name
         .strip_prefix(".sidecar-")

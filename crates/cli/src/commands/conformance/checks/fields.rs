@@ -1,4 +1,4 @@
-//! One session, one process: what the file says and how it lies there.
+//! One session, one process: the contents and the place of the file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::stage::{now_ms, process_of};
 use crate::commands::conformance::subject::Subject;
 
-/// How exact a date is that a process writes, in milliseconds.
+/// The tolerance for dates that a process writes, in milliseconds.
 const SLACK_MS: i64 = 20;
-/// How much older a process or a session gets before its date is compared with that of
-/// the next one.
+/// The time between the start of a process or session and the next, so that their dates
+/// differ.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Every field that must be there, and that it is true.
+/// Every required field is there and true.
 pub(super) fn fields(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start(&arena)?;
-    // Once it answers, whatever that is, it has begun: its date is not the session's.
+    // Once it answers, with whatever, it has started: the session's start is later.
     subject.ask("anything")?;
     std::thread::sleep(PAUSE);
     let before = now_ms();
@@ -81,7 +81,7 @@ fn check_fields(
     require_keys_once(claim)
 }
 
-/// The session was taken up between `before` and now.
+/// The session started between `before` and now.
 fn require_now(claim: &Claim, before: i64) -> Result<(), String> {
     let span = before - SLACK_MS..=now_ms() + SLACK_MS;
     let said = claim.sidecar.started_at_ms;
@@ -95,7 +95,7 @@ fn require_now(claim: &Claim, before: i64) -> Result<(), String> {
     ))
 }
 
-/// Of a key that is there twice each reader takes another value.
+/// Readers disagree about the value of a duplicate key.
 fn require_keys_once(claim: &Claim) -> Result<(), String> {
     let object = StrictObject::parse(&claim.bytes).map_err(|error| error.to_string())?;
     for key in object.keys() {
@@ -104,8 +104,7 @@ fn require_keys_once(claim: &Claim) -> Result<(), String> {
     Ok(())
 }
 
-/// A reader takes a word that it does not know for none, so that a misspelled one would
-/// go unnoticed.
+/// Readers ignore an unknown word, so that a misspelled word would go unnoticed.
 fn check_serves(claim: &Claim) -> Result<(), String> {
     let object = StrictObject::parse(&claim.bytes).map_err(|error| error.to_string())?;
     let word = object.opt_string("serves");
@@ -117,7 +116,7 @@ fn check_serves(claim: &Claim) -> Result<(), String> {
     }
 }
 
-/// The optional fields that prove which process is meant.
+/// The optional fields that identify the process.
 pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let subject = kit.start_session(&arena, "s-identity")?;
@@ -135,7 +134,7 @@ pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
         None if sidecar.process_start_text.is_some() => {
             return Err("`process_start` and `process_start_kind` do not fit".to_owned());
         }
-        // Others read another number of a process in a time namespace.
+        // In a time namespace, other processes read another start stamp.
         None if view.is_initial_time_namespace == Ok(false) => {}
         None => missing.push("process_start"),
     }
@@ -208,7 +207,7 @@ pub(super) fn switch(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// What a process writes about itself, whichever session it serves.
+/// The fields that do not depend on the session.
 fn unchanging(claim: &Claim) -> Result<BTreeMap<String, Value>, String> {
     let parsed = serde_json::from_slice(&claim.bytes);
     let mut fields: BTreeMap<String, Value> = parsed.map_err(|error| error.to_string())?;
@@ -230,7 +229,7 @@ fn unchanging(claim: &Claim) -> Result<BTreeMap<String, Value>, String> {
     Ok(fields)
 }
 
-/// A switch to the session that it serves already.
+/// A switch to the current session.
 pub(super) fn same(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-same")?;

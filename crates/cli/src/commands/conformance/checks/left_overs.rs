@@ -1,4 +1,4 @@
-//! What dead writers left behind.
+//! Files that dead writers left behind.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::stage::{PLANTED, Stage, bytes_of};
 
-/// What a planted file holds.
+/// The contents of a planted file.
 #[derive(Clone, Copy)]
 enum Holds {
     /// A claim of a process that has ended.
@@ -16,14 +16,14 @@ enum Holds {
     Living,
     /// A claim of another host's process.
     Foreign,
-    /// The beginning of a claim.
+    /// The first half of a claim.
     Half,
     Nothing,
 }
 
 use Holds::{Dead, Foreign, Half, Living, Nothing};
 
-/// A name, what it holds, how old it is in minutes, and whether it has to go.
+/// Name, contents, age in minutes, and whether the file has to be removed.
 const FILES: &[(&str, Holds, u64, bool)] = &[
     (".sidecar-00000000000000a1.tmp", Dead, 0, true),
     (".sidecar-00000000000000a2.tmp", Half, 120, true),
@@ -62,7 +62,7 @@ const FILES: &[(&str, Holds, u64, bool)] = &[
     ("s-planted.jsonl", Half, 120, false),
 ];
 
-/// A process that begins removes what dead ones left, and nothing else.
+/// A starting process removes the files of dead writers, and no others.
 pub(super) fn cleared(kit: &Kit) -> Result<Outcome, String> {
     let stage = Stage::new(kit)?;
     for (name, holds, minutes, _) in FILES {

@@ -1,10 +1,10 @@
-//! Odd ids, and directories that may not be written.
+//! Odd IDs, and directories without write permission.
 
 use crate::commands::conformance::arena::{Arena, set_mode};
 use crate::commands::conformance::check::{Kit, Outcome, WITHOUT_RIGHTS};
 use crate::commands::conformance::subject::{Answer, Subject};
 
-/// Ids that are good, and odd.
+/// Valid but odd IDs.
 pub(super) fn odd_ids(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-first")?;
@@ -17,7 +17,7 @@ pub(super) fn odd_ids(kit: &Kit) -> Result<Outcome, String> {
         ".hidden-id",
         "1795813652966_5ypul",
         "MiXed-Case",
-        // The same letter in one character and in two: two ids.
+        // One letter as one character and as two: two IDs.
         "caf\u{e9}",
         "cafe\u{301}",
         "console",
@@ -40,8 +40,8 @@ pub(super) fn odd_ids(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Ids that could leave their directory, be no file's name somewhere, look like another
-/// one, or be an option.
+/// IDs that could leave their directory, are no file name on some system, look like another
+/// ID, or are an option.
 const REFUSED: &[&str] = &[
     "",
     "../escaped",
@@ -86,14 +86,14 @@ const REFUSED: &[&str] = &[
     "CONOUT$",
 ];
 
-/// Ids that could leave their directory, or be no file's name somewhere.
+/// IDs that could leave their directory, or are no file name on some system.
 pub(super) fn refused_ids(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-good")?;
     let before = arena.files();
     for id in REFUSED.iter().copied().chain([
         "x".repeat(129).as_str(),
-        // No more than 128 characters, and more than 128 bytes.
+        // At most 128 characters, but more than 128 bytes.
         "é".repeat(65).as_str(),
     ]) {
         match subject.ask(&format!("switch {id}"))? {
@@ -108,9 +108,9 @@ pub(super) fn refused_ids(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// A directory that may not be written: nothing changes, and the agent goes on.
+/// A directory without write permission: nothing changes, and the agent continues.
 pub(super) fn read_only(kit: &Kit) -> Result<Outcome, String> {
-    // What it can't do with all rights is another check's.
+    // A program that fails with write permission is for another check.
     kit.start_session(&kit.arena()?, "s-writable")?;
     let arena = kit.arena()?;
     let is_root = rustix::process::geteuid().is_root();
@@ -150,11 +150,11 @@ fn survives(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
     let before = arena.files();
     match subject.ask("switch s-refused")? {
         Answer::Error(_) => {}
-        // An agent whose sessions have directories of their own may have written there.
+        // An agent with one directory per session may have written there.
         Answer::Ok if has_claim_to(arena, "s-refused")? => {}
         other => return Err(format!("it answered {other:?}, and wrote nothing")),
     }
-    // An agent whose sessions have directories of their own may have made one.
+    // An agent with one directory per session may have made a directory.
     let is_changed = arena
         .files()
         .iter()

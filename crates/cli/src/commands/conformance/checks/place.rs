@@ -1,4 +1,4 @@
-//! Where the file lies: directories, modes, locks.
+//! The place of the file: directories, modes, locks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,9 +11,9 @@ use crate::commands::conformance::arena::{Arena, Claim};
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::subject::StateHome;
 
-/// The directory of the common place, in the state directory.
+/// The directory of the common place, within the state directory.
 const COMMON_PLACE: &str = "agent-sessions";
-/// Umasks under which a file or a directory easily gets another mode.
+/// Umasks that easily give a file or directory a wrong mode.
 const UMASKS: [&str; 4] = ["0022", "0000", "0177", "0777"];
 
 /// The name of the file.
@@ -40,7 +40,7 @@ pub(super) fn mode(kit: &Kit) -> Result<Outcome, String> {
         subject.must("switch s-mode-too")?;
         let (path, _) = arena.only_claim()?;
         require_mode(&arena, &path, 0o600, umask)?;
-        // Where an agent keeps its own data, it makes the directories.
+        // The agent makes the directories of its own data itself.
         let ours = path.ancestors().skip(1);
         for directory in ours.take_while(|at| at.starts_with(arena.state())) {
             require_mode(&arena, directory, 0o700, umask)?;
@@ -61,7 +61,7 @@ fn require_mode(arena: &Arena, path: &Path, right: u32, umask: &str) -> Result<(
     ))
 }
 
-/// The common place: what it is named, and that it follows `XDG_STATE_HOME`.
+/// The name of the common place, and that it follows `XDG_STATE_HOME`.
 pub(super) fn common_place(kit: &Kit) -> Result<Outcome, String> {
     for state_home in [StateHome::Elsewhere, StateHome::Relative, StateHome::Unset] {
         let arena = kit.arena()?;
@@ -109,7 +109,7 @@ fn check_place(arena: &Arena, path: &Path, state: &Path, claim: &Claim) -> Resul
     Ok(())
 }
 
-/// Nobody waits for a lock that outlasts the call.
+/// A call does not wait for a lock that is held for longer than the call lasts.
 pub(super) fn unlocked(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     kit.start_session(&arena, "s-locked")?.kill()?;

@@ -6,7 +6,7 @@ use crate::commands::conformance::arena::Arena;
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::subject::{Answer, Subject};
 
-/// How many processes take one session over at once.
+/// How many processes take over one session at once.
 const AT_ONCE: usize = 4;
 
 fn pids(arena: &Arena) -> Result<BTreeSet<i32>, String> {
@@ -43,7 +43,7 @@ fn two(kit: &Kit, arena: &Arena) -> Result<(Subject, Subject), String> {
     }
 }
 
-/// Two processes on one session: each has a claim.
+/// Two processes on one session: each has its own claim.
 pub(super) fn second_process(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let (first, second) = two(kit, &arena)?;
@@ -81,7 +81,7 @@ pub(super) fn second_ends(kit: &Kit) -> Result<Outcome, String> {
     require_pids(&arena, &[&first, &second], "after the second one's switch")?;
     second.must("switch s-shared")?;
     require_pids(&arena, &[&first, &second], "after it came back")?;
-    second.tell("exit")?;
+    second.send("exit")?;
     second.wait()?;
     if !pids(&arena)?.contains(&first.pid()) {
         return Err("the second process's end removed the first one's file".to_owned());
@@ -97,7 +97,7 @@ pub(super) fn second_ends(kit: &Kit) -> Result<Outcome, String> {
     Err("the first process has no file after its switch".to_owned())
 }
 
-/// A process takes up the session of one that was killed.
+/// A process resumes the session of a killed process.
 pub(super) fn taken_over(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut dead = kit.start_session(&arena, "s-dead")?;
@@ -107,18 +107,18 @@ pub(super) fn taken_over(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Several processes take up the session of one that was killed, at once.
+/// Several processes resume the session of a killed process at once.
 pub(super) fn taken_over_at_once(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut dead = kit.start_session(&arena, "s-dead")?;
     dead.kill()?;
     let mut subjects = Vec::new();
     for at in 0..AT_ONCE {
-        // They are up, and have made what they make once.
+        // They have started, and have made the files that they make once.
         subjects.push(kit.start_session(&arena, &format!("s-{at}"))?);
     }
     for subject in &mut subjects {
-        subject.tell("switch s-dead")?;
+        subject.send("switch s-dead")?;
     }
     for subject in &mut subjects {
         if subject.answer()? != Answer::Ok {

@@ -1,4 +1,4 @@
-//! What is unusual around the program: its name, its clock, its directory, a full disk.
+//! Unusual surroundings of the program: name, clock, directory, a full disk.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,14 +12,14 @@ use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::stage::process_of;
 use crate::commands::conformance::subject::{Answer, Subject};
 
-/// A name with all that `/proc/PID/stat` puts around names.
+/// A name with the characters that `/proc/PID/stat` puts around names.
 const ODD_NAME: &str = "a) b (c) R 1";
-/// How a program is started whose clock since boot is another one (unshare(1)).
+/// Starts a program with another clock since boot (unshare(1)).
 const OTHER_CLOCK: [&str; 4] = ["unshare", "--time", "--boottime", "100000"];
-/// How a program is started that gets errors from a file that is too large, and no signal.
+/// Starts a program that gets errors instead of a signal when a file is too large.
 const WITHOUT_SIGXFSZ: [&str; 2] = ["env", "--ignore-signal=XFSZ"];
 
-/// The start stamp of a program with an odd name.
+/// A program with an odd name has the right start stamp.
 pub(super) fn odd_name(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut launch = kit.launch(&[], &arena);
@@ -35,7 +35,7 @@ pub(super) fn odd_name(kit: &Kit) -> Result<Outcome, String> {
         Err(why) => return Ok(Outcome::Skipped(why)),
     };
     if let Err(why) = subject.must("start s-odd-name") {
-        // A script may choose what it runs by its name, as those of version managers do.
+        // A script may depend on its name, like the shims of version managers.
         if is_script(&program) {
             let why = "its program is a script that does not run under another name";
             return Ok(Outcome::Skipped(why.to_owned()));
@@ -100,7 +100,7 @@ pub(super) fn other_clock(kit: &Kit) -> Result<Outcome, String> {
     }
 }
 
-/// A directory whose name is no Unicode.
+/// A directory whose name is not Unicode.
 pub(super) fn no_unicode(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let work_dir = arena.root().join(OsStr::from_bytes(b"caf\xe9"));
@@ -123,7 +123,7 @@ pub(super) fn no_unicode(kit: &Kit) -> Result<Outcome, String> {
     }
 }
 
-/// A disk on which nothing can be written, and everything removed.
+/// A disk that is full: files can be removed, not written.
 pub(super) fn full_disk(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let cannot = || {
@@ -183,7 +183,7 @@ fn catches_up(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
     ))
 }
 
-/// Sets how large a file may get that the program writes, and says how large it might.
+/// Sets the maximum size of the files that the program writes; returns the old limit.
 #[cfg(target_os = "linux")]
 fn limit_files(subject: &Subject, bytes: Option<u64>) -> Result<Option<u64>, String> {
     use rustix::process::{Resource, Rlimit, getrlimit, prlimit};

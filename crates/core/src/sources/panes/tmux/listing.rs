@@ -8,28 +8,28 @@ use whosup_process::Pid;
 /// How many panes of one server are kept.
 pub(super) const PANES_MAX: usize = 10_000;
 
-/// One line per pane: fields that hold no space first, free text last.
+/// One line per pane: fields without spaces first, free text last.
 ///
-/// A title has no line break in it: tmux takes none from programs and, since
-/// 2.6, none from `select-pane -T`. A session's name may hold a `:` since
-/// 3.8; from 3.2 on its length stands before it, earlier versions leave that
-/// field empty. (Read in the sources of tmux 2.1 to 3.8, 2026-11.)
+/// A title has no line breaks: tmux accepts none from programs and, since 2.6, none from
+/// `select-pane -T`. Since 3.8 a session's name may contain `:`; from 3.2 on its length is
+/// printed before it, earlier versions leave that field empty. (Read in the sources of tmux 2.1
+/// to 3.8, 2026-11.)
 pub(super) const FORMAT: &str = "#{pane_id} #{pane_pid} #{pane_dead} #{pid} #{pane_tty} \
                                  #{pane_index} #{n:session_name} #{n:window_name} \
                                  #{session_name}:#{window_name}:#{pane_title}";
 
-/// One line per client: what shows panes in its terminal.
+/// One line per client, which shows panes in its terminal.
 pub(super) const CLIENT_FORMAT: &str = "client #{client_pid} #{session_name}";
 
 /// How many fields [`FORMAT`] has; the last one is the rest of the line.
 const FIELDS: usize = 9;
 
-/// What one server printed.
+/// The output of one server.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Listing {
     /// Its panes, each once.
     pub(super) panes: Vec<Row>,
-    /// Lines that are no pane.
+    /// Unreadable lines.
     pub(super) bad: Vec<BadLine>,
     /// The server's clients, and the tmux session that each shows.
     pub(super) clients: Vec<(Pid, String)>,
@@ -60,16 +60,16 @@ pub(super) struct Row {
     pub(super) title: String,
 }
 
-/// A line that is no pane.
+/// An unreadable line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadLine {
-    /// Which one, from 1 up.
+    /// Its number, from 1.
     pub(super) number: usize,
     /// What is wrong with it.
     pub(super) reason: String,
 }
 
-/// Parses what a server printed: the good lines are kept whatever the others are.
+/// Parses the output of a server: bad lines do not affect the others.
 ///
 /// A window that is linked into several tmux sessions is printed once for
 /// each; its panes are kept once, with the first.
@@ -119,7 +119,7 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
 ///
 /// # Errors
 ///
-/// The reason why this line can't be believed beside the others.
+/// Why this line contradicts the others.
 fn find_listed(
     panes: &[Row],
     listed: &HashMap<String, usize>,
@@ -195,8 +195,7 @@ fn parse_pane_id(field: &[u8]) -> Option<String> {
     is_number.then(|| lossy(field))
 }
 
-/// Parses the PID of a process: none where the number names no process, as in
-/// a pane that nothing was started in.
+/// Parses a PID: `None` if the number names no process, as in a pane without a program.
 fn parse_pid(name: &str, field: &[u8]) -> Result<Option<Pid>, String> {
     let number: Option<i64> = std::str::from_utf8(field)
         .ok()
@@ -214,7 +213,7 @@ fn parse_tty_path(field: &[u8]) -> Option<PathBuf> {
     path.starts_with("/dev/").then(|| PathBuf::from(path))
 }
 
-/// Splits a name of so many bytes from the text behind it.
+/// Splits off a name of so many bytes.
 fn split_name<'a>(name_bytes: &[u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let stated = std::str::from_utf8(name_bytes)
         .ok()

@@ -1,4 +1,4 @@
-//! Which tmux servers run here, and where they listen.
+//! The tmux servers that run here, and their sockets.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -29,18 +29,18 @@ const DEFAULT_LABEL: &str = "default";
 /// The options of tmux that take a value (tmux(1), SYNOPSIS).
 const OPTIONS_WITH_VALUE: &[u8] = b"cfLST";
 
-/// Everybody may write (`S_IWOTH`, inode(7)).
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Everyone may write (`S_IWOTH`, inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 /// Entries may be replaced by their owner only (`S_ISVTX`, inode(7)).
 const STICKY: u32 = 0o1000;
 
-/// A process that may be a tmux server of ours, by this look.
+/// A process that may be a tmux server of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Server {
     /// The process.
     pub(super) process: Process,
-    /// It is certainly a server: it has the name itself, and did not inherit it from the
-    /// server that started it, as a pane's first process does for a moment.
+    /// It is certainly a server: it has set its name itself. The first process of a pane inherits
+    /// the server's name for a moment.
     pub(super) is_certain: bool,
     /// Where it may listen, best first.
     places: Vec<PathBuf>,
@@ -208,12 +208,12 @@ pub(super) struct Sockets<'a> {
     pub(super) sockets: Vec<Socket>,
     /// The servers whose sockets are not asked. A problem reports the reason.
     pub(super) refused: Vec<Pid>,
-    /// Those reasons.
+    /// The reasons.
     pub(super) problems: Vec<Problem>,
     uid: u32,
     /// Knows which places can be touched.
     mounts: &'a Mounts,
-    /// Where in `sockets` a device and inode is; `None` for one refused.
+    /// The index in `sockets` by device and inode; `None` for a refused socket.
     places: HashMap<(u64, u64), Option<usize>>,
 }
 
@@ -336,7 +336,7 @@ fn find_open_directory(path: &Path, uid: u32) -> Option<PathBuf> {
         directory.metadata().is_ok_and(|metadata| {
             let mode = metadata.mode();
             trusted.contains(&Some(metadata.uid()))
-                && (mode & WRITABLE_BY_EVERYBODY == 0 || mode & STICKY != 0)
+                && (mode & WORLD_WRITABLE == 0 || mode & STICKY != 0)
         })
     };
     path.ancestors()

@@ -82,7 +82,7 @@ fn a_program_below_the_loader_is_the_agent_that_it_is() {
         let mut command = Command::new(loader);
         command.arg(program).current_dir(directory.path());
         let Some(running) = Running::start(&mut command) else {
-            println!("skipped: the loader can't be told to run a program");
+            println!("skipped: the loader can't run a program");
             return;
         };
         check_recognized(&running, "claude-code");
@@ -119,12 +119,12 @@ fn a_program_with_a_wrappers_name_is_the_agent_that_it_is() {
 }
 
 #[test]
-fn an_agents_executable_by_a_name_of_somebodys_own_may_be_that_agent() {
+fn an_agents_executable_under_another_name_may_be_that_agent() {
     use std::os::unix::process::CommandExt as _;
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("claude");
     copy_program("/bin/sh", &program);
-    let running = Running::start(Command::new(&program).arg0("somebody")).unwrap();
+    let running = Running::start(Command::new(&program).arg0("other-name")).unwrap();
     assert_eq!(
         recognized_as(&running),
         (None, Some("claude-code".to_owned()))

@@ -44,7 +44,7 @@ fn nothing_is_missing_before_the_last_whole_record_of_any_kind() {
 }
 
 #[test]
-fn of_whole_lines_the_date_of_the_file_alone_tells_with_more_slack() {
+fn of_whole_lines_only_the_files_date_counts_with_more_slack() {
     let whole = "{\"at\":0}\n";
     assert_eq!(missing(whole, 8_000, Some(0)), None);
     assert_eq!(missing(whole, 60_000, Some(0)), Some((60_000, false)));

@@ -1,4 +1,4 @@
-//! A system that reports no events of a directory: nothing can be found out.
+//! A system without events of directories: these checks are skipped.
 
 use crate::commands::conformance::check::{Kit, Outcome};
 

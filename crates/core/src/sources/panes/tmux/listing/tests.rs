@@ -72,7 +72,7 @@ fn clients_are_listed_behind_panes() {
 }
 
 #[test]
-fn a_version_that_tells_no_length_is_split_at_the_first_colon() {
+fn a_version_without_lengths_is_split_at_the_first_colon() {
     check_text(
         b"%3 4711 0 900 /dev/pts/2 0   my main:api:x:y",
         "my main",
