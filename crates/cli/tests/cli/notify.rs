@@ -233,7 +233,7 @@ fn a_day_that_costs_more_than_the_budget_is_announced_once() {
     };
     world.write(&transcript, format!("{}\n", reply(10)));
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
     let (command, kept) = keep(&world);
     let options = ["--on", "budget", "--budget", "1.50", "--exec", &command];
     let _notifying = Notifying::start(&world, "", &options);
@@ -244,7 +244,7 @@ fn a_day_that_costs_more_than_the_budget_is_announced_once() {
         &transcript,
         format!("{}\n{}\n", reply(10), reply(1_000_000)),
     );
-    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" }));
+    agent.report(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" }));
     let kept = wait_for("the budget to be passed", || {
         Some(kept()).filter(|kept| !kept.is_empty())
     });

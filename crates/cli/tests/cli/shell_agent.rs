@@ -149,12 +149,6 @@ impl<'w> ShellAgent<'w> {
         self.hook(&event(self.world, session, name, more));
     }
 
-    /// The same as [`Self::report`].
-    #[allow(dead_code, reason = "tests of the server call it by this name")]
-    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
-        self.report(session, name, more);
-    }
-
     /// Reports the start of a turn.
     #[track_caller]
     pub(crate) fn prompt(&mut self, session: &str) {

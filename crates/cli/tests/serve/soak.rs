@@ -224,9 +224,9 @@ fn act(
         10 | 11 => signal(&parts[at], ["STOP", "CONT"][chance.index(2)]),
         // It ends as a service manager ends it.
         12 => signal(&parts[at], "TERM"),
-        3 => agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" })),
-        4 => agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" })),
-        5 => agent.tell(
+        3 => agent.report(&world.s1, "SessionStart", json!({ "source": "startup" })),
+        4 => agent.report(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" })),
+        5 => agent.report(
             &world.s1,
             "PermissionRequest",
             json!({ "tool_name": "Bash" }),
