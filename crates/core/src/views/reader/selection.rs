@@ -18,7 +18,7 @@ use crate::adapter::claim::SessionKey;
 use crate::judging::verdict::Confidence;
 use crate::machine::Environment;
 use crate::machine::problem::Problem;
-use crate::sessions::scan::Describer;
+use crate::sessions::scan::{Describer, Judged};
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::recognize::Users;
 
@@ -78,6 +78,7 @@ impl ListQuery {
             depth: self.wish.depth(),
             agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
             users: self.users,
+            is_judged_again: false,
         }
     }
 }
@@ -88,6 +89,8 @@ pub trait Form {
     type Row;
     /// It asks for [`Chosen::ids`].
     const NEEDS_IDS: bool;
+    /// It asks for [`Chosen::judged`].
+    const JUDGES_AGAIN: bool = false;
 
     /// Adds to a session what only this list shows of it.
     fn prepare(&mut self, _session: &mut Session) {}
@@ -115,6 +118,8 @@ pub struct Chosen<R> {
     pub rest: Snapshot,
     /// The ids of everything that was found, if the form needs them.
     pub ids: Vec<SessionId>,
+    /// What the verdicts were made from, if the form needs that and it is not too much.
+    pub judged: Option<Judged>,
 }
 
 /// A session that is shown.
@@ -153,7 +158,11 @@ pub(super) fn choose<F: Form>(
         sub_agents: Vec::new(),
         problems: Vec::new(),
     };
-    let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
+    let reach = Reach {
+        is_judged_again: F::JUDGES_AGAIN,
+        ..query.reach()
+    };
+    let mut scanned = reader.scan_each(&reach, &mut |session, describer| {
         selection.take(Waiting::new(session), describer);
     });
     let processes = &mut scanned.snapshot.unattributed;
@@ -169,11 +178,17 @@ pub(super) fn choose<F: Form>(
         selection.take(waiting, scanned.describer());
     }
     let (shown, ids, problems) = selection.finish(scanned.describer());
+    let judged = scanned.judged;
     let mut rest = scanned.snapshot;
     rest.problems.extend(problems);
     rest.problems.sort();
     rest.problems.dedup();
-    Chosen { shown, rest, ids }
+    Chosen {
+        shown,
+        rest,
+        ids,
+        judged,
+    }
 }
 
 /// A session of which it is not yet known whether it is shown.
