@@ -50,6 +50,8 @@ pub struct Counts {
     pub wakeups: u64,
     /// Looks that it took.
     pub looks: u64,
+    /// Exits that were published before the look that they led to.
+    pub exits: u64,
     /// Times that the titles of panes were listed.
     pub listings: u64,
     /// Processor time that looks took, in microseconds.
@@ -61,6 +63,7 @@ pub struct Counts {
 struct Tally {
     wakeups: AtomicU64,
     looks: AtomicU64,
+    exits: AtomicU64,
     listings: AtomicU64,
     look_us: AtomicU64,
 }
@@ -137,6 +140,7 @@ impl Engine {
         let Tally {
             wakeups,
             looks,
+            exits,
             listings,
             look_us,
         } = &*self.tally;
@@ -144,6 +148,7 @@ impl Engine {
         Counts {
             wakeups: read(wakeups),
             looks: read(looks),
+            exits: read(exits),
             listings: read(listings),
             look_us: read(look_us),
         }

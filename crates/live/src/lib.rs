@@ -25,6 +25,7 @@
 
 mod change;
 mod cursor;
+mod death;
 mod diff;
 mod engine;
 mod filter;

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use whosup_core::adapter::Depth;
 use whosup_core::adapter::claim::SessionKey;
+use whosup_core::adapter::{Depth, Description};
 use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
 use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
+use whosup_core::sessions::scan::Judged;
 use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::sessions::watch::Watch;
 use whosup_core::sources::config::Config;
@@ -30,6 +31,10 @@ pub(crate) struct Seen {
     pub(crate) watch: Watch,
     /// Some session or process is in a pane, of which the title may change.
     pub(crate) has_panes: bool,
+    /// What the verdicts were made from, if that is not too much.
+    pub(crate) judged: Option<Judged>,
+    /// What the files of the live sessions have said.
+    pub(crate) descriptions: BTreeMap<SessionKey, Description>,
 }
 
 /// Looks once. `before` is what was shown before.
@@ -42,12 +47,13 @@ pub(crate) fn look(machine: &Machine, config: &Config, before: &Rows) -> Seen {
         gone: BTreeMap::new(),
         watch: Watch::default(),
         has_panes: false,
+        descriptions: BTreeMap::new(),
     };
     // Only a directory that is asked for can be missing.
     let rest = reader.choose(&ListQuery::default(), &mut form);
     let mut seen = match rest {
-        Ok(chosen) => form.finish(&chosen.rest),
-        Err(_) => form.finish(&nothing(machine)),
+        Ok(chosen) => form.finish(&chosen.rest, chosen.judged),
+        Err(_) => form.finish(&nothing(machine), None),
     };
     find_lost(reader, before, &mut seen);
     seen
@@ -73,15 +79,21 @@ struct Live<'a> {
     gone: BTreeMap<SessionKey, Gone>,
     watch: Watch,
     has_panes: bool,
+    descriptions: BTreeMap<SessionKey, Description>,
 }
 
 impl Form for Live<'_> {
     type Row = ();
     const NEEDS_IDS: bool = false;
+    const JUDGES_AGAIN: bool = true;
 
     fn row(&mut self, session: &Session) {
         self.watch.add_session(session, self.machine.now_ms());
         self.has_panes |= session.pane.is_some();
+        if session.liveness() == Liveness::Live {
+            let described = session.description.clone();
+            self.descriptions.insert(session.key.clone(), described);
+        }
         let row = Arc::new(row_of(self.machine, session));
         self.sessions.insert(session.key.clone(), row);
     }
@@ -97,7 +109,7 @@ impl Form for Live<'_> {
 }
 
 impl Live<'_> {
-    fn finish(mut self, rest: &Snapshot) -> Seen {
+    fn finish(mut self, rest: &Snapshot, judged: Option<Judged>) -> Seen {
         self.watch.add_look(self.machine, rest);
         let has_panes = rest.unattributed.iter().any(|one| one.pane.is_some());
         let WireSnapshot {
@@ -119,11 +131,13 @@ impl Live<'_> {
             gone: self.gone,
             watch: self.watch,
             has_panes: has_panes || self.has_panes,
+            judged,
+            descriptions: self.descriptions,
         }
     }
 }
 
-fn row_of(machine: &Machine, session: &Session) -> Row {
+pub(crate) fn row_of(machine: &Machine, session: &Session) -> Row {
     let wire: WireSession = wire::session(machine, session);
     let directory = session.work_dir();
     Row {
@@ -132,7 +146,7 @@ fn row_of(machine: &Machine, session: &Session) -> Row {
     }
 }
 
-fn gone(machine: &Machine, session: &Session) -> Gone {
+pub(crate) fn gone(machine: &Machine, session: &Session) -> Gone {
     let has_exited = session.liveness() == Liveness::Exited;
     let is_hidden = session.is_dismissed || session.is_orphan();
     Gone {

@@ -249,6 +249,11 @@ fn write_engine(text: &mut String, server: &Server) {
             number(counts.looks),
         ),
         (
+            "whosup_exits_at_once_total",
+            "Exits that were published before the look that they led to.",
+            number(counts.exits),
+        ),
+        (
             "whosup_look_seconds_total",
             "Processor time that looks took.",
             number(counts.look_us) / 1e6,

@@ -130,6 +130,11 @@ impl Top {
                 measured = Some(Instant::now());
             }
             self.screen.show(&mut self.model, &self.paint)?;
+            // Nothing of this is in a release: a test sees how the terminal is left.
+            debug_assert!(
+                std::env::var_os("WHOSUP_TOP_PANICS").is_none(),
+                "a test wants this panic"
+            );
             let rest = measured.map_or(MEASURED_EVERY, |at| {
                 MEASURED_EVERY.saturating_sub(at.elapsed())
             });

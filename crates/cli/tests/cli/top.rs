@@ -250,3 +250,14 @@ fn without_a_terminal_top_names_what_needs_none() {
         assert!(said.err.contains(name), "{}", said.err);
     }
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_is_reported_on_the_usual_screen_and_leaves_the_terminal_as_it_was() {
+    let world = World::new();
+    let Some(top) = Top::start(&world, 100, "WHOSUP_TOP_PANICS=1") else {
+        return;
+    };
+    top.check_ended(101);
+    assert!(top.screen().contains("a test wants this panic"));
+}

@@ -86,6 +86,14 @@ impl Server {
         (server, stdin)
     }
 
+    /// One of its metrics that is a whole number.
+    #[track_caller]
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let body = self.get("/metrics").body;
+        let line = body.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().trim().parse().unwrap()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -28,11 +28,15 @@ const MEMORY_MORE_MAX_KIB: u64 = 24 << 10;
 const DESCRIPTORS_MORE_MAX: usize = 40;
 /// How long `watch` may take to come to what `list` says, on a loaded machine.
 const BEHIND_MAX: Duration = Duration::from_secs(30);
+/// How many sessions are played with at once.
+const PARTS_MAX: usize = 8;
+/// How long nothing happens until the engine has looked at all that has.
+const REST: Duration = Duration::from_secs(2);
 /// What is no change, and what differs between two looks by the clock alone.
 const NOT_COMPARED: [&str; 2] = ["evidence", "taken_at"];
 
 /// What a program knows of the sessions, apart from what is no change.
-fn known(snapshot: &Value) -> Value {
+pub(crate) fn known(snapshot: &Value) -> Value {
     let sessions = snapshot["sessions"].as_array().unwrap().iter();
     let plain = |session: &Value| -> Map<String, Value> {
         let fields = session.as_object().unwrap().iter();
@@ -169,8 +173,10 @@ fn what_watch_and_the_server_have_sent_is_what_list_says_after_every_step() {
         }
     }
     let last = pids.map(Used::of);
+    let at_once = watchers.server.metric("whosup_exits_at_once_total");
     eprintln!(
-        "{steps} steps, the slowest comparison took {slowest:?}; {at_first:?}, {last:?} at last"
+        "{steps} steps, the slowest comparison took {slowest:?}; {at_first:?}, {last:?} at last; \
+         {at_once} exits were published before the look after them"
     );
     for (first, last) in at_first.iter().flatten().zip(last) {
         assert!(last.descriptors < first.descriptors + DESCRIPTORS_MORE_MAX);
@@ -190,7 +196,11 @@ fn act(
     step: u32,
 ) {
     let kind = chance.below(13);
-    if parts.is_empty() || (kind == 0 && parts.len() < 8) {
+    if parts.is_empty() || kind % 8 == 0 {
+        if parts.len() == PARTS_MAX {
+            // What is left of it stays.
+            parts.remove(0);
+        }
         let posing = world.pose_as_claude();
         let session = format!("0a0b0c0d-0000-4000-8000-{:06x}{:06x}", posing.pid(), step);
         let record = world.write_claude_record(posing.pid(), &posing.start(), &session);
@@ -214,8 +224,10 @@ fn act(
             let part = parts.swap_remove(at);
             std::fs::remove_file(&part.record).unwrap();
         }
-        // It is killed, and its parent does not ask for its status before the next step.
+        // It is killed while nothing else happens, so that its exit may be published before a
+        // look. Its parent does not ask for its status before the next step.
         9 => {
+            std::thread::sleep(REST);
             if let Some(posing) = &mut parts[at].posing {
                 posing.kill();
             }
@@ -298,7 +310,7 @@ fn compare(world: &World, watchers: &mut Watchers, step: u32) {
 }
 
 /// None is lost, none comes twice, none changes nothing, and what has exited is not live again
-/// unless its session was taken up.
+/// unless its session was taken up, nor shown again once it was removed.
 fn check_lines<'a>(lines: impl Iterator<Item = &'a Value>) {
     let sequence = |line: &Value| -> u64 {
         let cursor = line["cursor"].as_str().unwrap();
@@ -306,6 +318,7 @@ fn check_lines<'a>(lines: impl Iterator<Item = &'a Value>) {
     };
     let mut last = None;
     let mut kinds = BTreeSet::new();
+    let mut removed = BTreeSet::new();
     for line in lines {
         if kinds.insert(line["kind"].to_string()) {
             check_schema("watch", line);
@@ -313,6 +326,15 @@ fn check_lines<'a>(lines: impl Iterator<Item = &'a Value>) {
         let number = sequence(line);
         assert!(last.is_none_or(|last| last < number), "{line}");
         last = Some(number);
+        let session = &line["session"];
+        if line["kind"] == "removed" {
+            removed.insert(session["session_id"].to_string());
+        }
+        let is_back = removed.contains(&session["session_id"].to_string());
+        assert!(
+            line["kind"] != "added" || !is_back || session["liveness"] != "exited",
+            "taken back: {line}"
+        );
         if line["kind"] == "changed" {
             let changes = line["changes"].as_object().unwrap();
             assert!(!changes.is_empty(), "{line}");

@@ -1,7 +1,17 @@
 //! The stream of changes.
 
+use std::cell::RefCell;
+use std::time::Duration;
+
+use serde_json::json;
+use whosup_live::replay;
+
 use crate::client::{Event, Server, Stream};
-use crate::world::World;
+use crate::soak::known;
+use crate::world::{World, wait_for};
+
+/// How often a death is tried of which nothing else on the machine diverts the engine.
+const DEATHS_MAX: u32 = 20;
 
 fn path(world: &World) -> String {
     format!("/api/v1/events?cwd={}", world.work_dir().display())
@@ -39,6 +49,45 @@ fn a_snapshot_comes_first_and_then_each_change_once() {
     });
     assert_eq!(died.kind, "changed");
     assert_eq!(died.data["changes"]["liveness"]["old"], "live");
+}
+
+#[test]
+fn a_death_is_known_before_the_look_after_it_and_is_what_that_look_shows() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let mut stream = Stream::open(&server, &path(&world), &[]);
+    let state = RefCell::new(stream.next().data);
+    for number in 0..DEATHS_MAX {
+        let session = format!("0a0b0c0d-0000-4000-8000-{number:012x}");
+        let mut posing = world.pose_as_claude();
+        world.write_claude_transcript(".claude", &session);
+        world.write_claude_record(posing.pid(), &posing.start(), &session);
+        stream.until(|event| {
+            replay(&mut state.borrow_mut(), &event.data);
+            is_about(event, &session) && event.kind == "added"
+        });
+        wait_for("the engine to rest", || {
+            let wakeups = server.metric("whosup_wakeups_total");
+            std::thread::sleep(Duration::from_millis(200));
+            (server.metric("whosup_wakeups_total") == wakeups).then_some(())
+        });
+        posing.kill();
+        stream.until(|event| {
+            replay(&mut state.borrow_mut(), &event.data);
+            is_about(event, &session) && event.data["changes"]["liveness"]["new"] == "exited"
+        });
+        if server.metric("whosup_exits_at_once_total") > 0 {
+            let cold = world.run(["list", "--json", "--cwd", "."]).json();
+            let of_it = |snapshot: &serde_json::Value| {
+                let mut sessions = snapshot["sessions"].as_array().unwrap().clone();
+                sessions.retain(|one| one["session_id"] == session.as_str());
+                known(&json!({ "sessions": sessions }))
+            };
+            assert_eq!(of_it(&state.borrow()), of_it(&cold));
+            return;
+        }
+    }
+    panic!("no death was published before a look");
 }
 
 #[test]

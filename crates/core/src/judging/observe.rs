@@ -127,6 +127,28 @@ pub(crate) fn judge_all(
         .collect()
 }
 
+/// Judges the claims that `is_about` chooses once more, among all of them.
+pub(crate) fn judge_again(
+    machine: &Machine,
+    claims: &mut [JudgedClaim],
+    processes: &[AgentProcess],
+    is_about: impl Fn(&JudgedClaim) -> bool,
+) {
+    let judged: Vec<(usize, JudgedClaim)> = {
+        let mut observer = Observer::new(machine, claims.iter().map(|one| &*one.claim));
+        observer.probes = Probes::beside(processes);
+        let chosen = claims.iter().enumerate().filter(|(_, one)| is_about(one));
+        chosen
+            .map(|(at, one)| (at, observer.judge(&one.claim)))
+            .collect()
+    };
+    for (at, again) in judged {
+        if let Some(claim) = claims.get_mut(at) {
+            *claim = again;
+        }
+    }
+}
+
 impl<'a> Observer<'a> {
     /// An observer of `machine` for `claims`, which are all the claims there are.
     #[must_use]

@@ -21,7 +21,7 @@ pub(crate) use draft::Draft;
 pub(crate) use settle::{Surroundings, settle};
 
 /// The input of a merge.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Parts {
     /// Every claim with its verdict.
     pub claims: Vec<JudgedClaim>,

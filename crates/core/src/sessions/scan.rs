@@ -1,5 +1,6 @@
 //! One pass along the line: processes, homes, claims, verdicts, sessions, panes.
 
+mod again;
 mod batches;
 mod finish;
 mod settling;
@@ -18,6 +19,7 @@ use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
+use crate::sessions::merge::merge;
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
 use crate::sources::common_place::scan_common_place;
@@ -29,6 +31,7 @@ use crate::sources::recognize::{
 };
 use crate::sources::record::{name_homes_alike, scan_records};
 
+pub use again::Judged;
 use finish::{finish, looked_at, seen};
 use settling::{Settling, surroundings};
 
@@ -43,6 +46,8 @@ pub struct Scope {
     pub users: Users,
     /// Homes beyond those that environments lead to.
     pub extra_homes: Vec<(AgentId, PathBuf)>,
+    /// Whether [`Scanned::judged`] is wanted.
+    pub is_judged_again: bool,
 }
 
 impl Default for Scope {
@@ -52,6 +57,7 @@ impl Default for Scope {
             agents: None,
             users: Users::Own,
             extra_homes: Vec::new(),
+            is_judged_again: false,
         }
     }
 }
@@ -63,6 +69,8 @@ pub struct Scanned<'a> {
     depth: Depth,
     processes: Vec<AgentProcess>,
     possible: Vec<PossibleProcess>,
+    /// What the verdicts were made from, if that is wanted and not too much.
+    pub judged: Option<Judged>,
     /// What was found.
     pub snapshot: Snapshot,
 }
@@ -187,8 +195,9 @@ fn look<'a>(
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     let step = machine.step(About::machine("verdicts"));
-    let mut merged =
-        settling.judge_and_merge(found, &published.homes, (&processes, &possible), &panes);
+    let parts = settling.judge(found, &published.homes, (&processes, &possible), &panes);
+    let judged = scope.is_judged_again.then(|| Judged::of(&parts)).flatten();
+    let mut merged = merge(parts);
     step.end(|| format!("{} sessions judged together", merged.sessions.len()));
     drop(around);
     for session in &mut merged.sessions {
@@ -202,6 +211,7 @@ fn look<'a>(
         depth: scope.depth.clone(),
         processes,
         possible,
+        judged,
         snapshot,
     }
 }

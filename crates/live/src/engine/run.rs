@@ -8,11 +8,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use whosup_core::machine::Machine;
+use whosup_core::process::{Pid, StartStamp};
 use whosup_core::sessions::watch::programs_on_path;
 use whosup_core::sources::config::Config;
 use whosup_core::sources::panes::Panes;
 
 use super::{EngineError, Tally};
+use crate::death::Known;
 use crate::diff::diff;
 use crate::history::Shared;
 use crate::look::{Seen, look};
@@ -47,6 +49,8 @@ pub(super) struct Run {
     slow: Slow,
     /// What the last look showed, some of which may yet be published.
     latest: Arc<Rows>,
+    /// What that look rests on, until something happens that it does not know of.
+    known: Option<Known>,
     programs: std::collections::BTreeSet<std::path::PathBuf>,
     /// What gives no events, as problems.
     blind: Vec<Value>,
@@ -91,6 +95,7 @@ impl Run {
             pace: Pace::new(now),
             slow: Slow::default(),
             latest: Arc::new(Rows::default()),
+            known: None,
             programs: programs_on_path(&machine),
             blind: Vec::new(),
             is_polling: false,
@@ -123,7 +128,7 @@ impl Run {
             let timeout = self.next_at(now).saturating_duration_since(now);
             match self.signals.wait(timeout) {
                 Ok(happened) if happened.is_stopped => break "it was stopped".to_owned(),
-                Ok(happened) => self.note(&happened),
+                Ok(happened) => self.note(happened),
                 Err(error) => break format!("cannot wait for events: {error}"),
             }
             count(&self.tally.wakeups, 1);
@@ -150,12 +155,42 @@ impl Run {
         others.fold(look.max(may_look), Instant::min)
     }
 
-    fn note(&mut self, happened: &Happened) {
+    fn note(&mut self, happened: Happened) {
         let now = Instant::now();
-        self.due.is_look_wanted |= happened.is_anything;
+        if happened.is_anything || happened.is_launch {
+            self.known = None;
+        }
+        self.due.is_look_wanted |= happened.is_anything || !happened.exited.is_empty();
+        for exited in happened.exited {
+            self.publish_exit(&exited, now);
+        }
         if happened.is_launch {
             self.due.launches = AFTER_LAUNCH.map(|after| now + after).into();
         }
+    }
+
+    /// Publishes what the exit of a process has changed, if that is known before the look.
+    fn publish_exit(&mut self, exited: &(Pid, StartStamp), now: Instant) {
+        // Who was launched may take the session up, and is seen by the second look at the
+        // latest.
+        let known = self.known.take();
+        let known = known.filter(|_| self.due.launches.len() < AFTER_LAUNCH.len() - 1);
+        let Some(mut known) = known else {
+            return;
+        };
+        let mut rows = (*self.latest).clone();
+        let Some(gone) = known.without(exited, &mut rows) else {
+            return;
+        };
+        self.known = Some(known);
+        if rows.sessions == self.latest.sessions {
+            return;
+        }
+        rows.as_of_ms = now_ms();
+        steady(&Arc::clone(&self.shared.lock().rows), &mut rows);
+        self.latest = Arc::new(rows);
+        self.publish(&gone, now);
+        count(&self.tally.exits, 1);
     }
 
     /// Does what is due.
@@ -187,7 +222,8 @@ impl Run {
         let (machine, config) = self.world.now();
         let config_problem = self.use_config(config);
         let published = Arc::clone(&self.shared.lock().rows);
-        let seen = look(&machine, &self.config, &published);
+        let mut seen = look(&machine, &self.config, &published);
+        let (judged, descriptions) = (seen.judged.take(), std::mem::take(&mut seen.descriptions));
         if is_periodic {
             self.programs = programs_on_path(&machine);
         }
@@ -195,6 +231,12 @@ impl Run {
         self.due.is_look_wanted = false;
         self.take(&machine, seen, config_problem, now);
         self.shared.finish_look();
+        let judged = judged.filter(|_| !self.due.is_look_wanted && !self.is_polling);
+        self.known = judged.map(|judged| Known {
+            machine,
+            judged,
+            descriptions,
+        });
         let cost = thread_time().saturating_sub(before);
         self.pace.looked(now, Instant::now(), cost);
         count(&self.tally.looks, 1);
@@ -227,6 +269,7 @@ impl Run {
             gone,
             mut watch,
             has_panes,
+            ..
         } = seen;
         let change_at_ms = watch.changes_at_ms;
         watch.programs.extend(self.programs.iter().cloned());
@@ -284,7 +327,10 @@ impl Run {
         }
         let titles = hash.finish();
         let known = self.titles.replace(titles);
-        self.due.is_look_wanted |= known.is_none_or(|known| known != titles);
+        if known.is_none_or(|known| known != titles) {
+            self.due.is_look_wanted = true;
+            self.known = None;
+        }
     }
 }
 

@@ -208,17 +208,21 @@ impl Signals {
                     happened.is_anything = true;
                 }
                 process => {
-                    happened.is_anything = true;
                     // Otherwise it would be reported again and again.
                     let pid = Pid::new(i64::try_from(process ^ PROCESSES).unwrap_or_default());
                     if let Some((pid, (stamp, _))) = pid
                         .ok()
                         .and_then(|pid| Some((pid, self.processes.remove(&pid)?)))
                     {
-                        self.exited.insert(pid, stamp);
+                        self.exited.insert(pid, stamp.clone());
+                        happened.exited.push((pid, stamp));
                     }
                 }
             }
+        }
+        if !happened.exited.is_empty() {
+            // What a process did to files before its exit counts first.
+            self.files.read(&mut happened);
         }
         Ok(happened)
     }

@@ -1,6 +1,7 @@
 //! Signals from the system that something on the machine has changed.
 //!
-//! A signal does not say what changed: a look finds that out.
+//! A signal says which processes have exited, and otherwise only that something changed: a
+//! look finds out what.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -8,6 +9,8 @@ mod linux;
 mod polled;
 
 use std::time::Duration;
+
+use whosup_core::process::{Pid, StartStamp};
 
 #[cfg(target_os = "linux")]
 pub use linux::Signals;
@@ -19,12 +22,14 @@ pub use polled::Signals;
 pub(crate) use polled::{Waker, thread_time};
 
 /// The signals of one wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Happened {
-    /// Something that may change the answer.
+    /// Something that may change the answer, other than the exit of a process.
     pub is_anything: bool,
     /// An agent was launched, or is about to be.
     pub is_launch: bool,
+    /// Processes that have exited.
+    pub exited: Vec<(Pid, StartStamp)>,
     /// The engine is to stop.
     pub is_stopped: bool,
 }

@@ -85,6 +85,7 @@ fn look_at<'a>(machine: &'a Machine, held: &[Held], options: &SweepOptions) -> S
         agents: Some(records().map(|record| record.agent.clone()).collect()),
         users: Users::All,
         extra_homes: options.extra_homes.clone(),
+        is_judged_again: false,
     };
     let scanned = scan(machine, &scope);
     let is_childs =

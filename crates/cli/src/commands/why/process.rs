@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use whosup_core::adapter::{AgentProcess, Depth, Role};
+use whosup_core::adapter::{AgentProcess, Role};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::{Pid, Process};
 use whosup_core::sessions::scan::Scanned;
@@ -66,9 +66,8 @@ impl Said {
 /// If the scan or the output failed.
 pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<ExitStatus> {
     let reach = Reach {
-        depth: Depth::Live,
-        agents: None,
         users: Users::All,
+        ..Reach::default()
     };
     let mut scanned = app.world.scan(&reach)?;
     keep_explained(&mut scanned, pid);

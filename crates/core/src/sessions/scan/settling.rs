@@ -16,7 +16,7 @@ use crate::judging::attribution::Places;
 use crate::judging::observe::{Probes, judge_all};
 use crate::judging::unseen::who_may_use;
 use crate::machine::Machine;
-use crate::sessions::merge::{Merged, Parts, Surroundings, merge, settle};
+use crate::sessions::merge::{Parts, Surroundings, settle};
 use crate::sessions::session::Session;
 use crate::sources::agents::AGENTS;
 use crate::sources::panes::Panes;
@@ -107,14 +107,14 @@ impl<'a, 's> Settling<'a, 's> {
         rest
     }
 
-    /// Judges and merges the rest of all sources.
-    pub(super) fn judge_and_merge(
+    /// Judges the rest of all sources, and returns what is merged.
+    pub(super) fn judge(
         mut self,
         found: AgentScan,
         homes_besides: &[Home],
         (processes, possible): (&[AgentProcess], &[PossibleProcess]),
         panes: &Panes,
-    ) -> Merged {
+    ) -> Parts {
         let AgentScan { claims, sketches } = found;
         if !processes.is_empty() || !possible.is_empty() {
             self.find_places(&sketches);
@@ -142,7 +142,7 @@ impl<'a, 's> Settling<'a, 's> {
                 is_fully_seen(self.machine, home)
             })
         };
-        merge(Parts {
+        Parts {
             claims: judge_all(self.machine, claims, &mut self.probes),
             sketches,
             processes: processes.to_vec(),
@@ -154,7 +154,7 @@ impl<'a, 's> Settling<'a, 's> {
             possible: possible.to_vec(),
             now_ms: self.machine.now_ms(),
             adapters: around.adapters,
-        })
+        }
     }
 
     fn find_places(&mut self, sketches: &[Box<Sketch>]) {

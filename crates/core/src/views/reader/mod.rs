@@ -59,6 +59,8 @@ pub struct Reach {
     pub agents: Option<BTreeSet<AgentId>>,
     /// Whose processes.
     pub users: Users,
+    /// Whether [`Scanned::judged`] is wanted.
+    pub is_judged_again: bool,
 }
 
 impl Default for Reach {
@@ -67,6 +69,7 @@ impl Default for Reach {
             depth: Depth::Live,
             agents: None,
             users: Users::Own,
+            is_judged_again: false,
         }
     }
 }
@@ -214,6 +217,7 @@ impl<'a> Reader<'a> {
             agents: reach.agents.clone(),
             users: reach.users,
             extra_homes: self.config.homes.clone(),
+            is_judged_again: reach.is_judged_again,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::adapter::claim::SessionKey;
 use crate::judging::verdict::Confidence;
 use crate::machine::Environment;
 use crate::machine::problem::Problem;
-use crate::sessions::scan::Describer;
+use crate::sessions::scan::{Describer, Judged};
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::recognize::Users;
 
@@ -77,6 +77,7 @@ impl ListQuery {
             depth: self.wish.depth(),
             agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
             users: self.users,
+            is_judged_again: false,
         }
     }
 }
@@ -87,6 +88,8 @@ pub trait Form {
     type Row;
     /// It needs [`Chosen::ids`].
     const NEEDS_IDS: bool;
+    /// It asks for [`Chosen::judged`].
+    const JUDGES_AGAIN: bool = false;
 
     /// Adds to a session what only this list shows.
     fn prepare(&mut self, _session: &mut Session) {}
@@ -114,6 +117,8 @@ pub struct Chosen<R> {
     pub rest: Snapshot,
     /// The ids of everything that was found, if the form needs them.
     pub ids: Vec<SessionId>,
+    /// What the verdicts were made from, if the form needs that and it is not too much.
+    pub judged: Option<Judged>,
 }
 
 /// A session of the list.
@@ -152,7 +157,11 @@ pub(super) fn choose<F: Form>(
         sub_agents: Vec::new(),
         problems: Vec::new(),
     };
-    let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
+    let reach = Reach {
+        is_judged_again: F::JUDGES_AGAIN,
+        ..query.reach()
+    };
+    let mut scanned = reader.scan_each(&reach, &mut |session, describer| {
         selection.take(Waiting::new(session), describer);
     });
     let processes = &mut scanned.snapshot.unattributed;
@@ -168,11 +177,17 @@ pub(super) fn choose<F: Form>(
         selection.take(waiting, scanned.describer());
     }
     let (shown, ids, problems) = selection.finish(scanned.describer());
+    let judged = scanned.judged;
     let mut rest = scanned.snapshot;
     rest.problems.extend(problems);
     rest.problems.sort();
     rest.problems.dedup();
-    Chosen { shown, rest, ids }
+    Chosen {
+        shown,
+        rest,
+        ids,
+        judged,
+    }
 }
 
 /// A session that may or may not be shown.
