@@ -324,7 +324,7 @@ impl Draft {
     /// A process that has exited had left this session before.
     pub(crate) fn supersede_dead(&mut self) {
         let left = self.claims.iter().map(|claim| &claim.claim);
-        let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
+        let left = left.filter(|claim| matches!(claim.taken_up, TakenUp::Left(_)));
         let left: Vec<_> = left
             .map(|claim| (claim.subject.pid(), claim.stamp.clone()))
             .collect();
