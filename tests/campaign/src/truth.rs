@@ -10,6 +10,9 @@ const START_WINDOW_MS: i64 = 5_000;
 /// How much later than the kernel dates it the start of a process is noted here: the kernel
 /// does so in steps of ten milliseconds.
 const NOTED_LATER_MS: i64 = 50;
+/// A directory that was made no longer before the start of a process may have taken the
+/// place of the one that the process works in: dates are no more exact.
+const SLACK_MS: i64 = 2_000;
 /// The step in which the kernel notes the use of a terminal.
 const TERMINAL_STEP_MS: i64 = 8_000;
 
@@ -192,6 +195,11 @@ fn is_known(world: &World, process: &Process, session: usize) -> bool {
 /// whose own session isn't known.
 fn has_candidates(world: &World, session: &Session) -> bool {
     let is_anything_moved = world.directories.iter().any(|directory| directory.is_moved);
+    let made_ms = world.directories.get(session.directory);
+    let made_ms = made_ms.map(|directory| directory.made_ms);
+    let may_be_older = |process: &Process| {
+        made_ms.is_some_and(|made| process.began_ms - NOTED_LATER_MS <= made + SLACK_MS)
+    };
     world.processes.iter().any(|process| {
         let is_settled = process
             .current
@@ -200,6 +208,9 @@ fn has_candidates(world: &World, session: &Session) -> bool {
         let is_interface = process.state == State::Zombie && process.actors.len() > 1;
         (is_interface || process.is_alive() && (!is_settled || process.is_silent))
             && process.agent.id() == session.agent.id()
-            && (process.directory == session.directory || is_anything_moved || process.is_nested)
+            && (process.directory == session.directory
+                || is_anything_moved
+                || process.is_nested
+                || may_be_older(process))
     })
 }

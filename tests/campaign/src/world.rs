@@ -51,6 +51,8 @@ pub(crate) struct World {
 pub(crate) struct WorkDir {
     /// Where it was made.
     pub(crate) path: PathBuf,
+    /// When it was made.
+    pub(crate) made_ms: i64,
     /// Where it is now, if anywhere.
     pub(crate) now: Option<PathBuf>,
     /// It was renamed, deleted or made again.
@@ -175,6 +177,7 @@ impl World {
             directories.push(WorkDir {
                 now: Some(path.clone()),
                 path,
+                made_ms: now_ms(),
                 is_moved: false,
             });
         }

@@ -176,8 +176,9 @@ pub enum TakenUp {
     /// The source names the session that the process serves now, and does not record
     /// since when (a registry that is rewritten in place).
     Current,
-    /// The process has served the session and left it for another one.
-    Left,
+    /// The process has served the session and left it for another one, which it took up at
+    /// this time, in milliseconds since 1970. A later claim event brings it back.
+    Left(i64),
 }
 
 /// Where the PID of a claim means something, with the parts that the claim names.

@@ -14,6 +14,7 @@ use whosup_process::{
 
 use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Serving};
 use crate::adapter::{AgentProcess, Role};
+use crate::judging::attribution::Places;
 use crate::judging::verdict::{
     Context, Elsewhere, LookFailure, Observed, Recognition, Rival, Seen, Verdict, judge,
 };
@@ -33,6 +34,8 @@ pub struct Observer<'a> {
     /// once a claimed process is there.
     claims_of: OnceCell<HashMap<Pid, Vec<&'a Claim>>>,
     at_pids: AtPids<'a>,
+    /// Where sessions and processes work, if that was looked at.
+    places: Option<&'a Places>,
     probes: Probes,
 }
 
@@ -109,10 +112,12 @@ fn note_former_name(claim: &mut Claim, verdict: Verdict, machine: &Machine) {
 pub(crate) fn judge_all(
     machine: &Machine,
     claims: Vec<Box<Claim>>,
+    places: &Places,
     probes: &mut Probes,
 ) -> Vec<JudgedClaim> {
     let judged: Vec<_> = {
         let mut observer = Observer::new(machine, claims.iter().map(|claim| &**claim));
+        observer.places = Some(places);
         observer.probes = std::mem::take(probes);
         let judged = claims.iter().map(|one| observer.verdict_on(one)).collect();
         *probes = observer.probes;
@@ -131,11 +136,13 @@ pub(crate) fn judge_all(
 pub(crate) fn judge_again(
     machine: &Machine,
     claims: &mut [JudgedClaim],
+    places: &Places,
     processes: &[AgentProcess],
     is_about: impl Fn(&JudgedClaim) -> bool,
 ) {
     let judged: Vec<(usize, JudgedClaim)> = {
         let mut observer = Observer::new(machine, claims.iter().map(|one| &*one.claim));
+        observer.places = Some(places);
         observer.probes = Probes::beside(processes);
         let chosen = claims.iter().enumerate().filter(|(_, one)| is_about(one));
         chosen
@@ -161,6 +168,7 @@ impl<'a> Observer<'a> {
             claims: claims.into_iter().collect(),
             claims_of: OnceCell::new(),
             at_pids: machine.table().at_pids(),
+            places: None,
             probes: Probes::default(),
         }
     }
@@ -229,11 +237,10 @@ impl<'a> Observer<'a> {
             // A namespace that is gone may also have had the PID.
             None => {
                 let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
-                if let Some(seen) = here {
-                    let rival = self.rival(claim, &seen.process);
-                    seen.rival = Some(rival)
-                        .filter(|rival| *rival == Rival::There)
-                        .unwrap_or(Rival::None);
+                if let Some(seen) = here
+                    && self.is_elsewhere(claim, &seen.process)
+                {
+                    seen.rival = Rival::Elsewhere;
                 }
             }
             _ => {}
@@ -367,15 +374,24 @@ impl<'a> Observer<'a> {
         let details = self.machine.table().details(&seen.process);
         let candidate = self.candidate(&seen.process, &details);
         seen.is_of_another_user = candidate.is_of_another_user(claim);
-        seen.rival = self.rival(claim, &seen.process);
+        seen.rival = candidate.rival(claim, &self.others(claim, &seen.process));
     }
 
-    /// How the other claims with the PID compare.
-    fn rival(&self, claim: &Claim, process: &Process) -> Rival {
+    /// The claim is about a process of another PID namespace, which is gone.
+    fn is_elsewhere(&self, claim: &Claim, process: &Process) -> bool {
         let details = self.machine.table().details(process);
+        let candidate = self.candidate(process, &details);
+        let others = self.others(claim, process);
+        candidate.rival(claim, &others) == Rival::Elsewhere
+            || self
+                .places
+                .is_some_and(|places| candidate.works_elsewhere(claim, places))
+    }
+
+    /// The claims that may be about one process with `claim`, that included.
+    fn others(&self, claim: &Claim, process: &Process) -> Vec<&'a Claim> {
         let pids = [claim.subject.pid(), Some(process.pid)];
-        let others: Vec<&Claim> = self.claims_to(pids).collect();
-        self.candidate(process, &details).rival(claim, &others)
+        self.claims_to(pids).collect()
     }
 
     const fn candidate<'c>(&'c self, process: &'c Process, details: &'c Details) -> Candidate<'c> {

@@ -28,8 +28,8 @@ pub(crate) enum Event {
     /// A source names it as the served session, without a date. What
     /// it is dated counts only among several of the kind.
     Named(Option<i64>),
-    /// The process has left it for another one.
-    Left,
+    /// The process has left it for another one, which it took up then.
+    Left(i64),
 }
 
 /// The current session of one process, and the sessions that it left.
@@ -51,7 +51,7 @@ pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
         takings.map(|taking| taking.key.clone()).collect()
     };
     let all = with(&|_| true);
-    let left = with(&|taking| taking.event == Event::Left);
+    let left = left_of(takings);
     let last = last_event(takings, &left);
     let current = named(takings, &left).or(last).filter(|key| {
         let is_end =
@@ -69,11 +69,25 @@ pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
     }
 }
 
+/// The sessions that the process has left and not taken up since. Hooks come late: the
+/// file of a session may show that it was taken up again before its hook has run.
+fn left_of<K: Ord + Clone>(takings: &[Taking<K>]) -> BTreeSet<K> {
+    let is_back = |key: &K, left_ms: i64| {
+        let mut its = takings.iter().filter(|taking| taking.key == *key);
+        its.any(|taking| matches!(taking.event, Event::TakenUp(at_ms) if at_ms > Some(left_ms)))
+    };
+    let left = takings.iter().filter_map(|taking| match taking.event {
+        Event::Left(at_ms) if !is_back(&taking.key, at_ms) => Some(taking.key.clone()),
+        _ => None,
+    });
+    left.collect()
+}
+
 /// The session of the last claim event.
 fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
     let dated = takings.iter().filter_map(|taking| match taking.event {
         Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
-        Event::Named(_) | Event::Left => None,
+        Event::Named(_) | Event::Left(_) => None,
     });
     let dated = dated.filter(|(_, key)| !left.contains(key));
     dated.max().map(|(_, key)| key.clone())
@@ -86,7 +100,7 @@ fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K>
         let takings = takings.iter().filter(|taking| taking.is_from_hooks);
         takings.filter_map(|taking| match taking.event {
             Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
-            Event::Named(_) | Event::Left => None,
+            Event::Named(_) | Event::Left(_) => None,
         })
     };
     let is_behind = |dated_ms: Option<i64>, named: &K| {
@@ -201,7 +215,7 @@ mod tests {
         ),
         (
             "a registry names one that hooks say was left",
-            &[("a", Named(Some(99)), FILE), ("a", Left, HOOK)],
+            &[("a", Named(Some(99)), FILE), ("a", Left(1), HOOK)],
             None,
             &["a"],
         ),
@@ -229,8 +243,28 @@ mod tests {
         ),
         (
             "the current one is not looked at",
-            &[("a", Left, HOOK), ("a", TakenUp(Some(1)), FILE)],
+            &[("a", Left(1), HOOK), ("a", TakenUp(Some(1)), FILE)],
             None,
+            &["a"],
+        ),
+        (
+            "a file shows that it was taken up again, before the hook of that has run",
+            &[
+                ("a", Left(5), HOOK),
+                ("a", TakenUp(Some(9)), FILE),
+                ("b", TakenUp(Some(5)), HOOK),
+            ],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "the file is of the time before it was left",
+            &[
+                ("a", Left(5), HOOK),
+                ("a", TakenUp(Some(4)), FILE),
+                ("b", TakenUp(Some(5)), HOOK),
+            ],
+            Some("b"),
             &["a"],
         ),
     ];

@@ -73,7 +73,6 @@ fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> boo
             .adapter(&key.agent)
             .is_some_and(|adapter| adapter.profile().resumes_in_silence);
     draft.verdict().liveness() == Liveness::Exited
-        && !draft.was_left()
         && (may_be_hidden || has_gap || !draft.is_dead_for_good())
 }
 
@@ -92,7 +91,8 @@ fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
     named.collect()
 }
 
-/// A process without a session excludes itself by another directory, or by a clue.
+/// A process without a session excludes itself by another directory, by a clue, or by
+/// having left the session. What one process left another one may have resumed.
 fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Parts) -> bool {
     let work_dir = draft.sketch.work_dir.as_deref();
     let is_beside = parts
@@ -104,7 +104,11 @@ fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Pa
         let mut clues = draft.sketch.clues.iter();
         clues.any(|clue| clue.pid == pid && clue.kind.excludes())
     };
-    process.agent == key.agent && process.may_use(&key.home) && is_beside && !is_excluded()
+    process.agent == key.agent
+        && process.may_use(&key.home)
+        && is_beside
+        && !is_excluded()
+        && !draft.was_left_by(&process.process)
 }
 
 /// A process in the directory of the session that may be the agent, although no adapter

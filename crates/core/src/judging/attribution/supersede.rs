@@ -28,7 +28,7 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
             .collect();
         // Hooks may not have heard yet that it was taken up again.
         if held.len() == 1 {
-            takings.retain(|taking| taking.event != Event::Left);
+            takings.retain(|taking| !matches!(taking.event, Event::Left(_)));
         }
         let before = current_of(&takings).current;
         let shown =
@@ -110,7 +110,7 @@ fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
                         TakenUp::AsDated => Event::TakenUp(dated_ms),
                         TakenUp::At(at_ms) => Event::TakenUp(Some(at_ms)),
                         TakenUp::Current => Event::Named(dated_ms),
-                        TakenUp::Left => Event::Left,
+                        TakenUp::Left(at_ms) => Event::Left(at_ms),
                     },
                     is_from_hooks: claim.evidence.kind == EvidenceKind::Record,
                 });

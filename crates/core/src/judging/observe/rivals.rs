@@ -8,10 +8,12 @@
 use whosup_process::{Details, Pid, Process};
 use whosup_sidecar::file::owner_of;
 
-use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, EvidenceKind, Serving, Subject};
+use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, EvidenceKind, Serving, Subject, TakenUp};
+use crate::judging::attribution::{Beside, Places};
 use crate::judging::verdict::Rival;
 use crate::machine::Machine;
 use crate::machine::composed::is_same;
+use crate::sources::agents::adapter;
 
 /// How long after its start a process writes its first sidecar, at most (qwen-code 0.24.4
 /// on a slow machine: 13 seconds).
@@ -39,8 +41,11 @@ impl Candidate<'_> {
         if claim.stamp.is_some() || claim.serving != Serving::One {
             return Rival::None;
         }
+        if self.is_of_this_process(claim, others) {
+            return Rival::None;
+        }
         if self.is_about_another(claim, others) {
-            return Rival::Better;
+            return Rival::Elsewhere;
         }
         let of_other_sessions = others
             .iter()
@@ -48,6 +53,27 @@ impl Candidate<'_> {
             .filter(|other| !self.is_about_another(other, others));
         let rivals = of_other_sessions.map(|other| self.rival_of_other_session(claim, other));
         rivals.max().unwrap_or(Rival::None)
+    }
+
+    /// It cannot work in the directory of the claim, and the agent takes up a session
+    /// nowhere else: a PID namespace that is gone had a process with its number there.
+    pub(super) fn works_elsewhere(&self, claim: &Claim, places: &Places) -> bool {
+        let is_bound = adapter(&claim.key.agent)
+            .is_some_and(|adapter| !adapter.profile().resumes_from_anywhere);
+        let is_nameless = claim.stamp.is_none() && claim.serving == Serving::One;
+        let work_dir = claim.work_dir.as_deref();
+        let beside = || places.beside(self.process, self.details, work_dir);
+        is_bound && is_nameless && beside() == Beside::Excluded
+    }
+
+    /// Another claim of the same session has the start of this process.
+    fn is_of_this_process(&self, claim: &Claim, others: &[&Claim]) -> bool {
+        others.iter().any(|other| {
+            let stamp = other.stamp.as_ref();
+            is_of_session(other, claim)
+                && !matches!(other.taken_up, TakenUp::Left(_))
+                && stamp.is_some_and(|stamp| stamp.is_same_as(&self.process.stamp) == Some(true))
+        })
     }
 
     /// Another claim of the same session and the same run of the agent has more details,
@@ -63,21 +89,24 @@ impl Candidate<'_> {
         };
         claim.stamp.is_none()
             && others.iter().any(|other| {
-                (&other.key.agent, &other.key.session) == (&claim.key.agent, &claim.key.session)
-                    && is_of_same_run(other)
-                    && names_another(other)
+                is_of_session(other, claim) && is_of_same_run(other) && names_another(other)
             })
     }
 
     fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {
-        if !self.may_be_about(other) || other.serving != Serving::One {
+        let is_left = matches!(other.taken_up, TakenUp::Left(_));
+        if is_left || !self.may_be_about(other) || other.serving != Serving::One {
             return Rival::None;
         }
         let is_proven = other.stamp.is_some()
             || other.scope.pid_namespace.is_some()
             || matches!(other.subject, Subject::Holder(_));
         if is_proven {
-            return Rival::Better;
+            // Hooks come late: the process may have gone on to the session of this claim.
+            return match other.taken_up {
+                TakenUp::At(at_ms) if claim.dated_at_ms > Some(at_ms) => Rival::Equal,
+                _ => Rival::Better,
+            };
         }
         let is_sidecar = |one: &Claim| one.evidence.kind == EvidenceKind::Sidecar;
         if other.key.agent != claim.key.agent || !(is_sidecar(claim) && is_sidecar(other)) {
@@ -85,7 +114,7 @@ impl Candidate<'_> {
         }
         let works_there = |one: &Claim| self.is_in_directory_of(one);
         if works_there(claim) == Some(false) && works_there(other) == Some(true) {
-            return Rival::There;
+            return Rival::Elsewhere;
         }
         // A process that goes over to another session removes its sidecar of the first:
         // one that was written at the start of the process and is still there is about
@@ -150,4 +179,8 @@ impl Candidate<'_> {
             _ => false,
         }
     }
+}
+
+fn is_of_session(one: &Claim, other: &Claim) -> bool {
+    (&one.key.agent, &one.key.session) == (&other.key.agent, &other.key.session)
 }

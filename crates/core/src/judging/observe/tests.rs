@@ -290,6 +290,104 @@ fn a_claim_of_the_same_session_and_run_says_which_process_is_meant() {
     assert_eq!(of_sidecar(CLAIMED - 3_600_000), Liveness::Live);
 }
 
+/// The PID namespace of the registry's process is gone, so that no nested one is about.
+#[test]
+fn a_number_out_of_a_namespace_that_is_gone_is_no_process_here() {
+    let machine = machine(vec![process(7, "/usr/bin/node", QWEN)]);
+    let sidecar = claim("s1", 7);
+    let mut registry = claim("s1", 7);
+    registry.stamp = Some(StartStamp::LinuxTicks(2_000));
+    registry.scope.pid_namespace = Some(PidNamespace(NAMESPACE));
+    registry.evidence.kind = EvidenceKind::Registry;
+    let elsewhere = Verdict::Unknown(UnknownBecause::OtherPidNamespace);
+    let of_sidecar = |claims: &[Claim]| verdicts(&machine, claims)[0];
+    assert_eq!(of_sidecar(&[sidecar.clone(), registry.clone()]), elsewhere);
+    // Hooks reported this process for the session, which it has not left.
+    let mut record = claim("s1", 7);
+    record.stamp = Some(StartStamp::LinuxTicks(1_000));
+    record.evidence.kind = EvidenceKind::Record;
+    let live = of_sidecar(&[sidecar.clone(), registry.clone(), record.clone()]);
+    assert_eq!(live.liveness(), Liveness::Live);
+    record.taken_up = TakenUp::Left(CLAIMED);
+    assert_eq!(of_sidecar(&[sidecar, registry, record]), elsewhere);
+}
+
+/// The agent takes up a session nowhere but in the directory of the session.
+#[cfg(unix)]
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test makes its own files")]
+fn a_process_in_another_directory_only_has_the_number_of_the_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["app", "other"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    let facts = whosup_sidecar::file::facts_of_any(&root, whosup_sidecar::file::Links::Follow);
+    let Some(born_ms) = facts.unwrap().born_ms else {
+        println!(
+            "skipped: the file system of {} has no births",
+            root.display()
+        );
+        return;
+    };
+    let began_ms = born_ms + 60_000;
+    let of = |agent: &str, argv: &[&str], work_dir: &str| {
+        let its = RecordedProcess::new(7, 1_000, began_ms)
+            .comm("MainThread")
+            .exe(argv[0])
+            .argv(argv)
+            .cwd(root.join("app"));
+        let machine = Machine::new(
+            Environment::new(None, None, []),
+            began_ms + 60_000,
+            ProcessTable::look(Arc::new(Recorded::initial().with(its))),
+            Mounts::of_this_machine(),
+            Arc::new(NoCommands),
+        );
+        let process = &machine.table().processes().unwrap()[0];
+        let mut places = Places::default();
+        places.find(machine.mounts(), &root.join(work_dir));
+        places.find_details(&machine, process, &machine.table().details(process));
+        let mut claim = claim("s1", 7);
+        claim.key.agent = agent.parse().unwrap();
+        claim.dated_at_ms = Some(began_ms + 5_000);
+        claim.work_dir = Some(root.join(work_dir));
+        let claims = vec![Box::new(claim)];
+        judge_all(&machine, claims, &places, &mut Probes::default())[0].verdict
+    };
+    let qwen = ["/usr/bin/node", "/usr/bin/qwen"];
+    assert_eq!(of("qwen-code", &qwen, "app").liveness(), Liveness::Live);
+    let elsewhere = Verdict::Unknown(UnknownBecause::OtherPidNamespace);
+    assert_eq!(of("qwen-code", &qwen, "other"), elsewhere);
+    // It may be renamed or deleted.
+    assert_eq!(of("qwen-code", &qwen, "gone").liveness(), Liveness::Live);
+    // Its agent takes up any session in any directory.
+    let claude = of("claude-code", &["/usr/bin/claude"], "other");
+    assert_eq!(claude.liveness(), Liveness::Live);
+}
+
+/// Hooks come late: the process has gone on to the session of a newer sidecar.
+#[test]
+fn what_hooks_reported_before_takes_no_newer_session_from_a_process() {
+    use Liveness::{Exited, Live, Unknown};
+    let machine = machine(vec![contained(31_000)]);
+    let mut record = claim("before", 1);
+    record.stamp = Some(StartStamp::LinuxTicks(1_000));
+    record.evidence.kind = EvidenceKind::Record;
+    record.taken_up = TakenUp::At(CLAIMED);
+    let mut sidecar = claim("now", 1);
+    sidecar.dated_at_ms = Some(CLAIMED + 600_000);
+    let both = [record.clone(), sidecar.clone()];
+    assert_eq!(liveness(&machine, &both), [Live, Unknown]);
+    // The registry, which was rewritten, shows that it is that process.
+    let mut registry = claim("now", 1);
+    registry.stamp = Some(StartStamp::LinuxTicks(1_000));
+    let all = [record.clone(), sidecar.clone(), registry];
+    assert_eq!(liveness(&machine, &all), [Live, Live, Live]);
+    record.taken_up = TakenUp::At(CLAIMED + 700_000);
+    assert_eq!(liveness(&machine, &[record, sidecar]), [Live, Exited]);
+}
+
 /// Two users' containers, and only one of the two agents is left.
 #[cfg(unix)]
 #[test]

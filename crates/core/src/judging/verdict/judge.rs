@@ -84,9 +84,10 @@ pub enum Rival {
     Equal,
     /// The other claim is about it.
     Better,
-    /// The other claim is about it: it names the directory in which the process works, and
-    /// this claim names another directory.
-    There,
+    /// This claim is about another process with that number: a claim of the same session and
+    /// run has a start that the process does not have; or this claim names a directory in
+    /// which the process cannot work, or does not, by a claim of its own.
+    Elsewhere,
 }
 
 /// Whether a process is the program that a claim is about.
@@ -441,7 +442,7 @@ impl Judging<'_> {
         match self.is_older_than_claim(&seen.process) {
             None => Verdict::Unknown(UnknownBecause::ProbeFailed),
             // The number is that of a process in a namespace which may be gone.
-            Some(true) if seen.rival == Rival::There => {
+            Some(true) if seen.rival == Rival::Elsewhere => {
                 Verdict::Unknown(UnknownBecause::OtherPidNamespace)
             }
             Some(true) if seen.recognition.may_be_the_agent() => {

@@ -262,9 +262,12 @@ impl Draft {
         self.found_out.is_some()
     }
 
-    /// A process has left it for another session.
-    pub(crate) fn was_left(&self) -> bool {
-        self.claims.iter().any(|claim| claim.verdict == SUPERSEDED)
+    /// This process has left it for another session.
+    pub(crate) fn was_left_by(&self, process: &Process) -> bool {
+        self.claims.iter().any(|claim| {
+            let claimed = claim.process.as_deref().map(process_key);
+            claim.verdict == SUPERSEDED && claimed == Some(process_key(process))
+        })
     }
 
     pub(crate) fn has_claims(&self) -> bool {
@@ -321,7 +324,7 @@ impl Draft {
     /// An exited process had left this session before.
     pub(crate) fn supersede_dead(&mut self) {
         let left = self.claims.iter().map(|claim| &claim.claim);
-        let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
+        let left = left.filter(|claim| matches!(claim.taken_up, TakenUp::Left(_)));
         let left: Vec<_> = left
             .map(|claim| (claim.subject.pid(), claim.stamp.clone()))
             .collect();
@@ -364,6 +367,7 @@ impl Draft {
             owner: owner.map(Box::new),
             others: Vec::new(),
         });
+        self.superseded_by = None;
     }
 
     pub(crate) fn add_evidence(
@@ -416,7 +420,20 @@ impl Draft {
     pub(crate) fn is_nothing(&self) -> bool {
         let never_was = self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited;
         let is_shown = self.has_claims() || !self.extra.is_empty();
-        never_was || (self.sketch.matters_only_if_shown && !is_shown)
+        never_was || (self.sketch.matters_only_if_shown && !is_shown) || self.is_only_left()
+    }
+
+    /// Nothing is known of it but that a process left it. What else is on disk, a look for
+    /// this session finds.
+    fn is_only_left(&self) -> bool {
+        let sketch = &self.sketch;
+        let is_bare = sketch.work_dir.is_none()
+            && sketch.transcript.is_none()
+            && sketch.heard_at_ms.is_none();
+        let mut claims = self.claims.iter();
+        is_bare
+            && self.has_claims()
+            && claims.all(|claim| matches!(claim.claim.taken_up, TakenUp::Left(_)))
     }
 
     pub(crate) fn into_session(

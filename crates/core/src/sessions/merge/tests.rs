@@ -261,6 +261,39 @@ fn a_process_without_a_session_keeps_the_dead_of_its_directory_open() {
 }
 
 #[test]
+fn what_one_process_left_a_process_without_a_session_may_have_resumed() {
+    let with = |others: &[i32]| {
+        let mut claims = vec![claim("a", 1, 1, LIVE), claim("b", 1, 2, LIVE)];
+        for claim in &mut claims {
+            claim.claim.exclusivity = Exclusivity::Shared;
+        }
+        let mut parts = parts(claims);
+        parts.sketches = boxed([sketch("a"), sketch("b")]);
+        let pids = [1].iter().chain(others);
+        parts.processes = pids.map(|pid| agent_process(*pid, Role::Session)).collect();
+        merge(parts)
+    };
+    let may = Verdict::Unknown(UnknownBecause::MayBeServedBy(Pid::new(7).unwrap()));
+    let both = with(&[7]);
+    assert_eq!(session(&both, "a").verdict, may);
+    assert!(session(&both, "a").superseded_by.is_none());
+    assert_eq!(session(&both, "b").verdict, LIVE);
+    let alone = with(&[]);
+    let superseded = Verdict::Exited(ExitedBecause::Superseded);
+    assert_eq!(session(&alone, "a").verdict, superseded);
+    // What a process left it does not get back when its later session ends.
+    let mut ended = claim("b", 1, 2, Verdict::Exited(ExitedBecause::Released));
+    ended.claim.subject = Subject::Released;
+    ended.claim.ended_by = Pid::new(1).ok();
+    let mut left = claim("a", 1, 1, LIVE);
+    left.claim.exclusivity = Exclusivity::Shared;
+    let mut parts = parts(vec![left, ended]);
+    parts.sketches = boxed([sketch("a"), sketch("b")]);
+    parts.processes = vec![agent_process(1, Role::Session)];
+    assert_eq!(session(&merge(parts), "a").verdict, superseded);
+}
+
+#[test]
 fn launchers_hosts_and_auxiliaries_are_no_processes_without_a_session() {
     let mut parts = parts(Vec::new());
     parts.sketches = boxed([sketch("a")]);

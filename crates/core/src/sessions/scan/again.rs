@@ -64,7 +64,13 @@ impl Judged {
             // What it may have served is for the look.
             return Some(Vec::new());
         }
-        judge_again(machine, &mut parts.claims, &parts.processes, its);
+        let Parts {
+            claims,
+            places,
+            processes,
+            ..
+        } = parts;
+        judge_again(machine, claims, places, processes, its);
         let merged = merge(parts.clone());
         let mut candidates = merged.unattributed.iter().flat_map(|one| &one.candidates);
         if candidates.any(|one| served.iter().any(|key| key.session == *one)) {

@@ -98,8 +98,8 @@ impl<'a, 's> Settling<'a, 's> {
         }
         let mut rest = AgentScan::default();
         for batch in Batches::of(found) {
-            let claims = judge_all(self.machine, batch.claims, &mut self.probes);
             let places = &self.places;
+            let claims = judge_all(self.machine, batch.claims, places, &mut self.probes);
             let (sketches, claims) = settle(batch.sketches, claims, self.around, places, settled);
             rest.sketches.extend(sketches);
             rest.claims.extend(claims);
@@ -143,7 +143,7 @@ impl<'a, 's> Settling<'a, 's> {
             })
         };
         Parts {
-            claims: judge_all(self.machine, claims, &mut self.probes),
+            claims: judge_all(self.machine, claims, &self.places, &mut self.probes),
             sketches,
             processes: processes.to_vec(),
             terminal_titles,

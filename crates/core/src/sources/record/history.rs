@@ -75,13 +75,25 @@ impl History {
     /// was first reported to work in it, at `heard_at_ms`.
     #[must_use]
     pub fn has_left(&self, agent: &AgentId, session: &SessionId, heard_at_ms: Option<i64>) -> bool {
+        self.left_at_ms(agent, session, heard_at_ms).is_some()
+    }
+
+    /// When the process took up the session for which it left this one, if it has left it.
+    #[must_use]
+    pub fn left_at_ms(
+        &self,
+        agent: &AgentId,
+        session: &SessionId,
+        heard_at_ms: Option<i64>,
+    ) -> Option<i64> {
         let is_it = |line: &HistoryLine| line.agent == *agent && line.session == *session;
-        self.current().is_some_and(|current| {
+        let current = self.current().filter(|current| {
             let taken = |line: &HistoryLine| line.what == HistoryEvent::TakenUp;
             let was_taken_up = self.lines.iter().any(|line| taken(line) && is_it(line));
             let is_older = heard_at_ms.is_none_or(|heard| heard <= current.at_ms);
             !is_it(current) && (was_taken_up || is_older)
-        })
+        });
+        current.map(|current| current.at_ms)
     }
 }
 

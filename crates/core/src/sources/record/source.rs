@@ -88,7 +88,10 @@ pub fn scan_records(
         };
         let left = history.lines.iter().filter(|line| is_wanted(&line.agent));
         for line in left.filter(|line| has_left(line, current)) {
-            found.found.claim(claim_of_history(line, &path, machine));
+            found.found.claim(Claim {
+                taken_up: TakenUp::Left(current.at_ms),
+                ..claim_of_history(line, &path, machine)
+            });
         }
     }
     found
@@ -344,14 +347,14 @@ impl StoredRecord {
             };
             let heard_at_ms = known.claimed_at_ms.or(known.worked_at_ms);
             let history = histories.of_process(owner);
-            let has_left = history.is_some_and(|history| {
-                history.has_left(&record.agent, &record.session, heard_at_ms)
+            let left_at_ms = history.and_then(|history| {
+                history.left_at_ms(&record.agent, &record.session, heard_at_ms)
             });
             let Some(mut claim) = self.claim_of(known, machine) else {
                 continue;
             };
-            if has_left {
-                claim.taken_up = TakenUp::Left;
+            if let Some(left_at_ms) = left_at_ms {
+                claim.taken_up = TakenUp::Left(left_at_ms);
             }
             claims.push(claim);
         }
@@ -425,7 +428,6 @@ pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> C
     let owner = &line.owner;
     let claim = Claim {
         dated_at_ms: Some(line.at_ms),
-        taken_up: TakenUp::Left,
         // An untrusted history is not read.
         trust: Trust::Trusted,
         placement: machine.mounts().placement_of(path),

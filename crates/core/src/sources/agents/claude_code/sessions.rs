@@ -269,7 +269,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Adds the sessions of a process's directory that have a record made since
-    /// it began.
+    /// it began. It may be in one that other processes left behind, too.
     fn add_beside(&mut self, process: &AgentProcess) {
         let Ok(began) = process.process.began_at_ms else {
             return;
@@ -288,9 +288,12 @@ impl<'a> Sessions<'a> {
                 .iter()
                 .map(|session| listed.transcript(session));
             let sessions: Vec<_> = listed.sessions.iter().cloned().zip(transcripts).collect();
+            let is_new = |session: &SessionId| {
+                !self.sketches.contains_key(session) || self.claimed.contains(session)
+            };
             let mut sessions: Vec<_> = sessions
                 .into_iter()
-                .filter(|(session, _)| !self.sketches.contains_key(session))
+                .filter(|(session, _)| is_new(session))
                 .map(|(session, path)| (modified_ms(&path), session, path))
                 .collect();
             sessions.sort_by(|a, b| b.cmp(a));
@@ -298,7 +301,13 @@ impl<'a> Sessions<'a> {
             for (_, session, transcript) in sessions {
                 let last = self.read(&transcript, read_last).unwrap_or_default();
                 let last = last.record_at_ms.max(last.perhaps_until_ms);
-                if last.is_some_and(|last| last >= began.saturating_sub(CLOCK_SLACK_MS)) {
+                if last.is_none_or(|last| last < began.saturating_sub(CLOCK_SLACK_MS)) {
+                    continue;
+                }
+                if let Some(claimed) = self.sketches.get_mut(&session) {
+                    let gap = Clue::gap(process.process.pid, "it has no record in the registry");
+                    claimed.clues.push(gap);
+                } else {
                     self.add_pairable(session.clone(), transcript);
                     self.place(&session, directory);
                 }
