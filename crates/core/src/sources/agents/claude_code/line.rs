@@ -59,7 +59,29 @@ const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
 }
 
 /// Replies alone count, and have all that counts are of.
-pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usage\""]);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "cache_creation",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "costUSD",
+        "cwd",
+        "ephemeral_1h_input_tokens",
+        "forkedFrom",
+        "gitBranch",
+        "id",
+        "input_tokens",
+        "message",
+        "model",
+        "output_tokens",
+        "sessionId",
+        "session_id",
+        "timestamp",
+        "type",
+        "usage",
+    ],
+    ..Counting::of(&DIALECT, &["\"usage\""])
+};
 
 fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);

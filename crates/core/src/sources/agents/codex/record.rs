@@ -56,10 +56,31 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// What is counted, and what shows thread, model, branch and directory.
-pub(super) const COUNTING: Counting = Counting::of(
-    &DIALECT,
-    &["\"token_count\"", "\"turn_context\"", "\"session_meta\""],
-);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "branch",
+        "cache_write_input_tokens",
+        "cached_input_tokens",
+        "cwd",
+        "forked_from_id",
+        "git",
+        "history_base",
+        "info",
+        "input_tokens",
+        "last_token_usage",
+        "model",
+        "output_tokens",
+        "payload",
+        "reasoning_output_tokens",
+        "timestamp",
+        "total_token_usage",
+        "type",
+    ],
+    ..Counting::of(
+        &DIALECT,
+        &["\"token_count\"", "\"turn_context\"", "\"session_meta\""],
+    )
+};
 
 /// What a record shows about a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

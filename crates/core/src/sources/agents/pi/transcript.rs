@@ -46,6 +46,23 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// A fork copies entries as they were.
 pub(super) const COUNTING: Counting = Counting {
     copies_keep_dates: true,
+    keys: &[
+        "cacheRead",
+        "cacheWrite",
+        "cost",
+        "cwd",
+        "id",
+        "input",
+        "message",
+        "model",
+        "modelId",
+        "output",
+        "role",
+        "timestamp",
+        "total",
+        "type",
+        "usage",
+    ],
     ..Counting::of(&DIALECT, &["\"usage\"", "\"session\"", "\"model_change\""])
 };
 

@@ -36,7 +36,23 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// Each count has a copy in a `ui_telemetry` record, which is no reply.
-pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usageMetadata\""]);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "cachedContentTokenCount",
+        "cwd",
+        "forkedFrom",
+        "gitBranch",
+        "model",
+        "promptTokenCount",
+        "thoughtsTokenCount",
+        "timestamp",
+        "totalTokenCount",
+        "type",
+        "usageMetadata",
+        "uuid",
+    ],
+    ..Counting::of(&DIALECT, &["\"usageMetadata\""])
+};
 
 fn record_of(record: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
