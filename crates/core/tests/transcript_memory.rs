@@ -65,15 +65,11 @@ fn a_transcript_of_3_gb_with_a_line_of_64_mb_is_read_in_little_memory() {
     assert_eq!(backwards.stopped(), Some(Stopped::BytesMax));
 
     let long_line_start = lines[1].offset;
-    let mut cursor = file.cursor_at(long_line_start).unwrap();
+    let cursor = file.cursor_at(long_line_start).unwrap();
+    let mut more = file.appended(&cursor).unwrap();
     let mut appended = Vec::new();
-    loop {
-        let more = file.read_from(&cursor, 0).unwrap();
-        appended.extend(more.lines);
-        cursor = more.cursor;
-        if more.stopped == Stopped::NothingLeft {
-            break;
-        }
+    while let Some(line) = more.next_line().unwrap() {
+        appended.push(line.clone());
     }
     assert_eq!(appended, [lines[1].clone(), lines[0].clone()]);
 

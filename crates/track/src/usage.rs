@@ -61,11 +61,15 @@ impl UsageCache {
     /// Counts transcripts, in the order of the jobs. `counted` hears how many are done.
     pub fn count(&mut self, jobs: &[CountJob], counted: &(dyn Fn(usize) + Sync)) -> Vec<JobResult> {
         let slots: Vec<Mutex<Slot>> = jobs.iter().map(|job| Mutex::new(self.slot(job))).collect();
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let left = largest_first(&slots);
+        let (next, done) = (
+            AtomicUsize::new(0),
+            AtomicUsize::new(jobs.len() - left.len()),
+        );
         let work = || {
             while let Some((job, slot)) = {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                jobs.get(at).zip(slots.get(at))
+                let at = left.get(next.fetch_add(1, Ordering::Relaxed));
+                at.and_then(|at| jobs.get(*at).zip(slots.get(*at)))
             } {
                 let mut slot = slot
                     .lock()
@@ -77,7 +81,7 @@ impl UsageCache {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         std::thread::scope(|threads| {
             // This thread works too, and alone if no other can be started.
-            for _ in 1..cores.min(THREADS_MAX).min(jobs.len()) {
+            for _ in 1..cores.min(THREADS_MAX).min(left.len()) {
                 let builder = std::thread::Builder::new().name("whosup-count".to_owned());
                 builder.spawn_scoped(threads, work).ok();
             }
@@ -100,8 +104,14 @@ impl UsageCache {
                 .insert(folder.clone(), shelf.unwrap_or_default());
         }
         let shelf = self.shelves.get_mut(&folder);
+        let kept = shelf.and_then(|shelf| shelf.0.remove(&name));
+        let facts = facts(&job.path, Links::Follow).ok();
+        let is_as_kept = facts
+            .zip(kept.as_ref())
+            .is_some_and(|(facts, kept)| is_as_kept(kept, &facts));
         Slot {
-            kept: shelf.and_then(|shelf| shelf.0.remove(&name)),
+            kept,
+            left_bytes: (!is_as_kept).then(|| facts.map_or(0, |facts| facts.len)),
             is_changed: false,
             error: None,
         }
@@ -113,7 +123,7 @@ impl UsageCache {
             let (folder, name) = place(&job.path);
             results.push(match (slot.error, &slot.kept) {
                 (Some(error), _) => Err(error),
-                (None, Some(kept)) => Ok(kept.counted.tally.clone()),
+                (None, Some(kept)) => Ok(kept.counted.tally.sums_alone()),
                 (None, None) => Ok(Tally::default()),
             });
             if slot.is_changed {
@@ -172,17 +182,14 @@ impl UsageCache {
 /// What is kept of one transcript while it is counted.
 struct Slot {
     kept: Option<Kept>,
+    /// How long the transcript is; `None` if it is as it was kept.
+    left_bytes: Option<u64>,
     is_changed: bool,
     error: Option<TranscriptError>,
 }
 
 impl Slot {
     fn count(&mut self, job: &CountJob) {
-        if let Some(kept) = &self.kept
-            && facts(&job.path, Links::Follow).is_ok_and(|facts| is_as_kept(kept, &facts))
-        {
-            return;
-        }
         let before = self.kept.take().map(|kept| kept.counted);
         let counted = TranscriptFile::open(&job.path).and_then(|file| {
             let facts = *file.facts();
@@ -200,6 +207,16 @@ impl Slot {
             Err(error) => self.error = Some(error),
         }
     }
+}
+
+/// The places of the transcripts that are left to count, the largest first, so that in the
+/// end no thread works alone on a large transcript.
+fn largest_first(slots: &[Mutex<Slot>]) -> Vec<usize> {
+    let slots = slots.iter().enumerate();
+    let left = slots.filter_map(|(at, slot)| Some((slot.lock().ok()?.left_bytes?, at)));
+    let mut left: Vec<(u64, usize)> = left.collect();
+    left.sort_unstable_by_key(|(bytes, at)| (std::cmp::Reverse(*bytes), *at));
+    left.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Nothing was written to the transcript since it was counted.

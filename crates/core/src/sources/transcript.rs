@@ -3,7 +3,7 @@
 //!
 //! A whole file or a line of unlimited length is never in memory. There are three ways to
 //! read: [`TranscriptFile::head`] (the first lines), [`TranscriptFile::backwards`] (from the
-//! last line towards the first), and [`TranscriptFile::read_from`] (what was appended since a
+//! last line towards the first), and [`TranscriptFile::appended`] (what was appended since a
 //! [`Cursor`]).
 //!
 //! Damage by a crash or a full disk is tolerated: a torn last line, several values on one
@@ -14,6 +14,7 @@ mod cursor;
 mod line;
 mod missing_end;
 mod shorten;
+mod sparse;
 mod split;
 mod surrogate;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::{FileFacts, Links, OpenFile, ReadFileError};
 
 pub use backwards::Backwards;
-pub use cursor::{APPENDED_LINES_MAX, Appended, Cursor, CursorAnswer, FINGERPRINT_BYTES, Restart};
+pub use cursor::{Appended, Cursor, CursorAnswer, FINGERPRINT_BYTES, Restart};
 pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
 pub use missing_end::MissingEnd;
 use split::Splitter;
@@ -154,8 +155,9 @@ impl TranscriptError {
 /// // Later: only what was appended.
 /// let cursor = file.cursor_at(torn.offset)?;
 /// std::fs::write(&path, "{\"model\":\"a\"}\n{\"model\":\"b\"}\n{\"model\":\"c\"}\n")?;
-/// let appended = file.read_from(&cursor, 1 << 20)?;
-/// assert_eq!(appended.lines[0].json().values[0]["model"], "c");
+/// let mut appended = file.appended(&cursor)?;
+/// let line = appended.next_line()?.unwrap();
+/// assert_eq!(line.json().values[0]["model"], "c");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -210,7 +212,12 @@ impl TranscriptFile {
             }
             let count = self.open.read_at(&mut buffer[..wanted], offset)?;
             offset += count as u64;
-            splitter.push(&buffer[..count], &mut lines, bounds.lines_max);
+            let mut rest = &buffer[..count];
+            while lines.len() < bounds.lines_max
+                && let Some(line) = splitter.next_line(&mut rest)
+            {
+                lines.push(line);
+            }
             if count < wanted && lines.len() < bounds.lines_max {
                 break Stopped::NothingLeft;
             }

@@ -1,16 +1,11 @@
 //! Reads what was appended to a transcript since the last look.
 
+use std::ops::Range;
+
 use whosup_sidecar::file::FileFacts;
 
 use super::split::Splitter;
-use super::{
-    LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, STEP_BYTES, Stopped, TranscriptError, TranscriptFile,
-    step_within,
-};
-
-/// How many lines are returned at once; the rest come with the next read. A bound for files of
-/// only newlines.
-pub const APPENDED_LINES_MAX: usize = 16 * 1024;
+use super::{LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, TranscriptError, TranscriptFile, step_within};
 
 /// How many bytes before its offset a cursor remembers, as a hash. Records
 /// have ids and dates within that distance.
@@ -51,19 +46,70 @@ pub enum Restart {
     Rewritten,
 }
 
-/// The lines that were appended, and the cursor for the next look.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
-    /// The lines, in order, without a last line that has no end: it is returned when it is
-    /// complete.
-    pub lines: Vec<Line>,
-    /// Where to read on.
-    pub cursor: Cursor,
+/// The lines that were appended, in order, up to the length that the file had at first.
+///
+/// One line is held at a time. A last line without an end is not among them: it comes
+/// when it has one.
+#[derive(Debug)]
+pub struct Appended<'a> {
+    file: &'a TranscriptFile,
+    answer: CursorAnswer,
+    splitter: Splitter,
+    /// The line that was handed out last.
+    line: Option<Line>,
+    buffer: Vec<u8>,
+    /// What of the buffer has not been split.
+    unread: Range<usize>,
+    /// Where the buffer ends in the file.
+    offset: u64,
+    /// Where reading stops.
+    end: u64,
+}
+
+impl Appended<'_> {
     /// Whether these lines follow the lines of the previous read.
-    pub answer: CursorAnswer,
-    /// Why there are no more lines; unless it is [`Stopped::NothingLeft`], look
-    /// again at once.
-    pub stopped: Stopped,
+    #[must_use]
+    pub const fn answer(&self) -> CursorAnswer {
+        self.answer
+    }
+
+    /// Reads the next line.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub fn next_line(&mut self) -> Result<Option<&Line>, TranscriptError> {
+        if let Some(line) = self.line.take() {
+            self.splitter.reuse(line);
+        }
+        loop {
+            let mut rest = &self.buffer[self.unread.clone()];
+            let found = self.splitter.next_line(&mut rest);
+            self.unread.start = self.unread.end - rest.len();
+            if let Some(line) = found {
+                return Ok(Some(self.line.insert(line)));
+            }
+            let wanted = step_within(self.end.saturating_sub(self.offset));
+            self.buffer.resize(wanted, 0);
+            self.unread = 0..0;
+            let open = &self.file.open;
+            let count = open.read_at(&mut self.buffer, self.offset)?;
+            if count == 0 {
+                return Ok(None);
+            }
+            self.offset += count as u64;
+            self.unread = 0..count;
+        }
+    }
+
+    /// The cursor after the last line that was handed out, for the next look.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub fn cursor(&self) -> Result<Cursor, TranscriptError> {
+        self.file.cursor_after(&self.splitter, self.offset)
+    }
 }
 
 impl TranscriptFile {
@@ -94,54 +140,33 @@ impl TranscriptFile {
         })
     }
 
-    /// Reads the lines that were appended since `cursor`, at most about
-    /// `bytes_max` bytes of them.
-    ///
-    /// A bound smaller than [`LINE_BYTES_MAX`] is raised to it, so that every call makes
-    /// progress. A file that was truncated, replaced or rewritten is read from the start,
-    /// and the result reports that.
+    /// Reads the lines that were appended since `cursor`. A file that was truncated,
+    /// replaced or rewritten is read from the start, and the answer reports that.
     ///
     /// # Errors
     ///
     /// [`TranscriptError::File`] if the file can't be read.
-    pub fn read_from(&self, cursor: &Cursor, bytes_max: u64) -> Result<Appended, TranscriptError> {
-        let answer = self.answer(cursor)?;
+    pub fn appended(&self, cursor: &Cursor) -> Result<Appended<'_>, TranscriptError> {
+        let facts = self.open.facts()?;
+        let answer = self.answer(&facts, cursor)?;
         let start = match answer {
             CursorAnswer::Continued => *cursor,
             CursorAnswer::Restarted(_) => self.cursor_at_start(),
         };
-        let mut splitter = self.splitter_at(&start)?;
-        let mut lines = Vec::new();
-        let mut offset = start.offset;
-        let end = offset.saturating_add(bytes_max.max(LINE_BYTES_MAX as u64 + 1));
-        let mut buffer = vec![0; STEP_BYTES];
-        let stopped = loop {
-            if lines.len() >= APPENDED_LINES_MAX {
-                break Stopped::LinesMax;
-            }
-            let wanted = step_within(end - offset);
-            if wanted == 0 {
-                break self.bytes_max_or_end(offset)?;
-            }
-            let count = self.open.read_at(&mut buffer[..wanted], offset)?;
-            if count == 0 {
-                break Stopped::NothingLeft;
-            }
-            offset += count as u64;
-            splitter.push(&buffer[..count], &mut lines, APPENDED_LINES_MAX);
-        };
-        let cursor = self.cursor_after(&splitter, offset)?;
         Ok(Appended {
-            lines,
-            cursor,
+            file: self,
             answer,
-            stopped,
+            splitter: self.splitter_at(&start)?,
+            line: None,
+            buffer: Vec::new(),
+            unread: 0..0,
+            offset: start.offset,
+            end: facts.len,
         })
     }
 
     /// Compares the file with the one that the cursor came from.
-    fn answer(&self, cursor: &Cursor) -> Result<CursorAnswer, TranscriptError> {
-        let facts = self.open.facts()?;
+    fn answer(&self, facts: &FileFacts, cursor: &Cursor) -> Result<CursorAnswer, TranscriptError> {
         let restart = if (facts.device, facts.inode) != (cursor.device, cursor.inode) {
             Restart::Replaced
         } else if facts.len < cursor.offset {

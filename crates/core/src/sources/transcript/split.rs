@@ -42,18 +42,29 @@ impl Splitter {
         self.len > LINE_BYTES_MAX as u64
     }
 
-    /// Takes the next bytes and adds the complete lines, up to `lines_max`; the rest of the bytes is
-    /// dropped then.
-    pub(super) fn push(&mut self, bytes: &[u8], lines: &mut Vec<Line>, lines_max: usize) {
-        let mut rest = bytes;
-        while lines.len() < lines_max {
-            let Some(newline) = memchr::memchr(b'\n', rest) else {
-                self.collect(rest);
-                return;
-            };
-            self.collect(&rest[..newline]);
-            rest = &rest[newline + 1..];
-            lines.push(self.take_line());
+    /// Takes bytes up to the end of the line that is collected, and hands out that line;
+    /// all bytes and `None` if it does not end in them.
+    pub(super) fn next_line(&mut self, bytes: &mut &[u8]) -> Option<Line> {
+        let Some(newline) = memchr::memchr(b'\n', bytes) else {
+            self.collect(bytes);
+            *bytes = &[];
+            return None;
+        };
+        self.collect(&bytes[..newline]);
+        *bytes = &bytes[newline + 1..];
+        let line = self.take_line(false);
+        self.offset = line.end;
+        self.len = 0;
+        Some(line)
+    }
+
+    /// Takes back the memory of a line that was handed out, for the next line.
+    pub(super) fn reuse(&mut self, line: Line) {
+        if let LineContent::Whole(mut bytes) = line.content
+            && self.len == 0
+        {
+            bytes.clear();
+            self.held = bytes;
         }
     }
 
@@ -71,29 +82,23 @@ impl Splitter {
         self.held.extend_from_slice(&bytes[..room.min(bytes.len())]);
     }
 
-    fn take_line(&mut self) -> Line {
-        let line = self.line(false);
-        self.offset = line.end;
-        self.len = 0;
-        self.held.clear();
-        line
-    }
-
     /// The bytes read so far of a line without a newline.
-    pub(super) fn into_torn_line(self) -> Option<Line> {
-        (self.len > 0).then(|| self.line(true))
+    pub(super) fn into_torn_line(mut self) -> Option<Line> {
+        (self.len > 0).then(|| self.take_line(true))
     }
 
-    fn line(&self, is_torn: bool) -> Line {
+    fn take_line(&mut self, is_torn: bool) -> Line {
+        let mut held = std::mem::take(&mut self.held);
         let content = if self.is_too_long() {
             LineContent::TooLong {
                 bytes: self.len,
-                head: self.held.clone(),
+                head: held,
             }
-        } else if is_torn {
-            LineContent::Whole(self.held.clone())
         } else {
-            LineContent::Whole(without_carriage_return(&self.held).to_vec())
+            if !is_torn {
+                held.truncate(without_carriage_return(&held).len());
+            }
+            LineContent::Whole(held)
         };
         Line {
             offset: self.offset,

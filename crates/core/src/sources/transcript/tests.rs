@@ -161,19 +161,21 @@ fn check_same_at_step(content: &[u8]) {
     assert!(appended == sound);
 }
 
-/// Reads by a cursor until there is nothing left, with the smallest bound.
-fn read_all(file: &TranscriptFile, cursor: &Cursor) -> Vec<Line> {
-    let mut cursor = *cursor;
+/// What was appended since a cursor: the lines, whether they continue, and the next cursor.
+fn appended(file: &TranscriptFile, cursor: &Cursor) -> (Vec<Line>, CursorAnswer, Cursor) {
+    let mut appended = file.appended(cursor).unwrap();
     let mut lines = Vec::new();
-    loop {
-        let appended = file.read_from(&cursor, 0).unwrap();
-        assert_eq!(appended.answer, CursorAnswer::Continued);
-        lines.extend(appended.lines);
-        cursor = appended.cursor;
-        if appended.stopped == Stopped::NothingLeft {
-            return lines;
-        }
+    while let Some(line) = appended.next_line().unwrap() {
+        lines.push(line.clone());
     }
+    (lines, appended.answer(), appended.cursor().unwrap())
+}
+
+/// The lines since a cursor of the same file.
+fn read_all(file: &TranscriptFile, cursor: &Cursor) -> Vec<Line> {
+    let (lines, answer, _) = appended(file, cursor);
+    assert_eq!(answer, CursorAnswer::Continued);
+    lines
 }
 
 #[test]
@@ -361,7 +363,7 @@ fn reading_a_transcript_changes_nothing() {
     let file = world.open();
     file.head(HeadBounds::default()).unwrap();
     assert_eq!(file.backwards(TailBounds::default()).unwrap().count(), 2);
-    file.read_from(&file.cursor_at_start(), 0).unwrap();
+    read_all(&file, &file.cursor_at_start());
     let after = File::open(&world.path).unwrap().metadata().unwrap();
     assert_eq!(after.modified().unwrap(), before.modified().unwrap());
     assert_eq!(after.len(), before.len());

@@ -5,12 +5,7 @@ use serde_json::Value;
 
 use super::Tally;
 use crate::sources::agents::kit::dialect::Dialect;
-use crate::sources::transcript::{
-    Cursor, CursorAnswer, Line, Stopped, TranscriptError, TranscriptFile,
-};
-
-/// How much is read at once, in bytes.
-const READ_BYTES: u64 = 8 << 20;
+use crate::sources::transcript::{Cursor, CursorAnswer, Line, TranscriptError, TranscriptFile};
 
 /// How the transcripts of one agent are counted.
 pub struct Counting {
@@ -18,6 +13,9 @@ pub struct Counting {
     /// A line that counts, or shows what counts are of, has one of these texts. Others
     /// are not parsed.
     pub(crate) marks: &'static [&'static str],
+    /// The keys that counting reads, wherever they stand in a record; empty for all.
+    /// Texts and the like are stepped over, which is most of a large record.
+    pub(crate) keys: &'static [&'static str],
     /// The messages in a record that has several.
     pub(crate) messages: Option<fn(&Value) -> &[Value]>,
     /// What a fork copied has the dates that it had, before the birth of the fork.
@@ -47,6 +45,7 @@ impl Counting {
         Self {
             dialect,
             marks,
+            keys: &[],
             messages: None,
             copies_keep_dates: false,
         }
@@ -69,21 +68,15 @@ impl Counting {
             cursor: file.cursor_at_start(),
             tally: Tally::default(),
         });
-        // What is appended meanwhile is for the next look.
-        let end = file.facts().len;
-        loop {
-            let appended = file.read_from(&counted.cursor, READ_BYTES)?;
-            if appended.answer != CursorAnswer::Continued {
-                counted.tally = Tally::default();
-            }
-            for line in &appended.lines {
-                self.add(file, line, &finders, &mut counted.tally)?;
-            }
-            counted.cursor = appended.cursor;
-            if appended.stopped == Stopped::NothingLeft || counted.cursor.offset >= end {
-                return Ok(counted);
-            }
+        let mut appended = file.appended(&counted.cursor)?;
+        if appended.answer() != CursorAnswer::Continued {
+            counted.tally = Tally::default();
         }
+        while let Some(line) = appended.next_line()? {
+            self.add(file, line, &finders, &mut counted.tally)?;
+        }
+        counted.cursor = appended.cursor()?;
+        Ok(counted)
     }
 
     /// Counts records that were read as a whole, of a session that was born then.
@@ -120,6 +113,10 @@ impl Counting {
         let bytes = line.bytes();
         let mut finders = finders.iter();
         if !finders.any(|finder| finder.find(bytes).is_some()) {
+            return Ok(());
+        }
+        if let Some(record) = line.sparse_value(self.keys) {
+            self.add_record(&record, tally);
             return Ok(());
         }
         let json = line.json();

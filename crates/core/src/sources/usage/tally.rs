@@ -54,6 +54,16 @@ impl Tally {
         total
     }
 
+    /// The sums, without what is needed to count on.
+    #[must_use]
+    pub fn sums_alone(&self) -> Self {
+        Self {
+            sums: self.sums.clone(),
+            lost_lines: self.lost_lines,
+            ..Self::default()
+        }
+    }
+
     /// Adds the sums of another transcript of the same session.
     pub fn join(&mut self, other: &Self) {
         for (slot, sums) in &other.sums {

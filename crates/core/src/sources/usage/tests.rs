@@ -40,7 +40,15 @@ impl Made {
 
     fn count(&self, before: Option<Counted>) -> Counted {
         let file = TranscriptFile::open(&self.path()).unwrap();
-        counting(self.agent).count(&file, before).unwrap()
+        let counting = counting(self.agent);
+        let counted = counting.count(&file, before.clone()).unwrap();
+        // It needs no more than the keys that its agent declares.
+        let whole = Counting {
+            keys: &[],
+            ..*counting
+        };
+        assert_eq!(counted, whole.count(&file, before).unwrap());
+        counted
     }
 }
 

@@ -6,7 +6,7 @@ use super::hooks::QUESTION_TOOLS;
 use super::record::is_headless_entrypoint;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, Step, TokenCount, count_at, date_at, nano_at, text_at, texts_in,
+    Dialect, Record, Step, TokenCount, count_at, date_at, nano_at, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, STEP_BYTES};
@@ -59,13 +59,35 @@ const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
 }
 
 /// Replies alone count, and have all that counts are of.
-pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usage\""]);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "cache_creation",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "costUSD",
+        "cwd",
+        "ephemeral_1h_input_tokens",
+        "forkedFrom",
+        "gitBranch",
+        "id",
+        "input_tokens",
+        "message",
+        "model",
+        "output_tokens",
+        "sessionId",
+        "session_id",
+        "timestamp",
+        "type",
+        "usage",
+    ],
+    ..Counting::of(&DIALECT, &["\"usage\""])
+};
 
 fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
     let is = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
     let at_ms = date_at(record, "/timestamp");
-    let texts = || texts_in(record.pointer("/message/content"));
+    let texts = || texts_in(value_at(record, "/message/content"));
     let mut found = Record {
         at_ms,
         born_at_ms: at_ms,
@@ -91,7 +113,7 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
             found.reply = texts().collect();
             found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
             found.step = step_of_reply(record, &found);
-            let usage = record.pointer("/message/usage");
+            let usage = value_at(record, "/message/usage");
             // Records that Claude Code itself wrote count zero tokens.
             found.tokens = usage.filter(|_| found.model.is_some()).map(tokens_in);
             found.request = text("/message/id");
@@ -167,7 +189,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
 
 /// The parts of a message that are objects, with their types.
 fn parts(record: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let parts = record.pointer("/message/content").and_then(Value::as_array);
+    let parts = value_at(record, "/message/content").and_then(Value::as_array);
     let typed = |part| Some((text_at(part, "/type")?, part));
     parts.into_iter().flatten().filter_map(typed)
 }

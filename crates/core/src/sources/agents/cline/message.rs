@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::row::plain_prompt;
 use crate::adapter::{Message, MessageRole};
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in,
+    Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::document::read_document;
 use crate::sources::usage::Counting;
@@ -32,7 +32,7 @@ pub(super) static COUNTING: Counting = Counting::of(&DIALECT, &[]);
 fn record_of(message: &Value) -> Record<'_> {
     let is_summary = text_at(message, "/metadata/kind") == Some("compaction");
     let counts = if is_summary {
-        message.pointer("/metadata/usageBefore")
+        value_at(message, "/metadata/usageBefore")
     } else {
         message.get("metrics")
     };

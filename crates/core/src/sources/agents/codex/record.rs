@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::adapter::phase::WaitingFor;
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, TokenCount, count_at, date_at, text_at, texts_in,
+    Dialect, Record, TokenCount, count_at, date_at, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::HeadBounds;
@@ -56,10 +56,31 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// What is counted, and what shows thread, model, branch and directory.
-pub(super) const COUNTING: Counting = Counting::of(
-    &DIALECT,
-    &["\"token_count\"", "\"turn_context\"", "\"session_meta\""],
-);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "branch",
+        "cache_write_input_tokens",
+        "cached_input_tokens",
+        "cwd",
+        "forked_from_id",
+        "git",
+        "history_base",
+        "info",
+        "input_tokens",
+        "last_token_usage",
+        "model",
+        "output_tokens",
+        "payload",
+        "reasoning_output_tokens",
+        "timestamp",
+        "total_token_usage",
+        "type",
+    ],
+    ..Counting::of(
+        &DIALECT,
+        &["\"token_count\"", "\"turn_context\"", "\"session_meta\""],
+    )
+};
 
 /// What a record shows about a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,16 +151,16 @@ fn record_of(record: &Value) -> Record<'_> {
             ..dated
         },
         ("event_msg", "item_completed") if text("/item/type") == Some("UserMessage") => Record {
-            repeated: texts_in(payload.pointer("/item/content")).collect(),
+            repeated: texts_in(value_at(payload, "/item/content")).collect(),
             ..dated
         },
         ("event_msg", "token_count") => Record {
             tokens: payload
                 .get("info")
-                .map(|info| tokens_in(info, "/last_token_usage")),
-            total: payload.pointer("/info/total_token_usage").map(|_| {
+                .map(|info| tokens_in(info, "last_token_usage")),
+            total: value_at(payload, "/info/total_token_usage").map(|_| {
                 let info = payload.get("info").unwrap_or(payload);
-                tokens_in(info, "/total_token_usage")
+                tokens_in(info, "total_token_usage")
             }),
             ..dated
         },
@@ -193,7 +214,7 @@ fn is_nothing_typed(texts: &[&str]) -> bool {
 /// where they are marked.
 fn typed_in(item: &Value) -> impl Iterator<Item = &str> {
     let kinds = "/internal_chat_message_metadata_passthrough/content_item_kinds";
-    let kinds = item.pointer(kinds).and_then(Value::as_array);
+    let kinds = value_at(item, kinds).and_then(Value::as_array);
     let parts = item.get("content").and_then(Value::as_array);
     let parts = parts.into_iter().flatten().enumerate();
     parts.filter_map(move |(at, part)| {
@@ -207,7 +228,7 @@ fn typed_in(item: &Value) -> impl Iterator<Item = &str> {
 
 /// The directory that a message of Codex itself names, in both forms of 2025.
 fn environment_in(item: &Value) -> Option<&str> {
-    let text = item.pointer("/content/0/text")?.as_str()?;
+    let text = value_at(item, "/content/0/text")?.as_str()?;
     let text = text.trim_start().strip_prefix("<environment_context>")?;
     let path = match text.split_once("<cwd>") {
         Some((_, rest)) => rest.split_once("</cwd>")?.0,
@@ -221,7 +242,8 @@ fn environment_in(item: &Value) -> Option<&str> {
 
 /// The tokens in one of the two counts: of the last request, or of all.
 fn tokens_in(info: &Value, counted: &str) -> TokenCount {
-    let count = |name: &str| count_at(info, &format!("{counted}/{name}"));
+    let counts = info.get(counted);
+    let count = |name: &str| counts?.get(name)?.as_u64();
     let cached_input = count("cached_input_tokens");
     let cache_writes = count("cache_write_input_tokens");
     let cached = cached_input

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, Step, TokenCount, count_at, joined, text_at, texts_in,
+    Dialect, Record, Step, TokenCount, count_at, joined, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::usage::Counting;
@@ -34,7 +34,7 @@ pub(super) static COUNTING: Counting = Counting::of(&DIALECT, &[]);
 /// Escape in a turn leaves the prompt as the last item, and the answers of tools as well:
 /// these show no phase.
 fn record_of(item: &Value) -> Record<'_> {
-    let content = item.pointer("/message/content");
+    let content = value_at(item, "/message/content");
     match text_at(item, "/message/role") {
         Some("user") => Record {
             typed: texts_in(content).collect(),
@@ -51,7 +51,7 @@ fn record_of(item: &Value) -> Record<'_> {
                     .collect(),
                 step: step_of(calls),
                 model: text_at(item, "/message/usage/model"),
-                tokens: item.pointer("/message/usage").map(tokens_of),
+                tokens: value_at(item, "/message/usage").map(tokens_of),
                 ..Record::default()
             }
         }
@@ -85,7 +85,7 @@ pub(super) fn counted(document: &Value) -> Vec<Value> {
     let mut left = of(usage, ["/promptTokens", "/completionTokens"]);
     let mut counted = Vec::new();
     for item in history(document).iter().rev() {
-        let Some(usage) = item.pointer("/message/usage") else {
+        let Some(usage) = value_at(item, "/message/usage") else {
             continue;
         };
         let [prompt, reply] = of(usage, ["/prompt_tokens", "/completion_tokens"]);

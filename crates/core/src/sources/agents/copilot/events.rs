@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::adapter::phase::WaitingFor;
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, Step, TokenCount, count_at, date_at, text_at,
+    Dialect, Record, Step, TokenCount, count_at, date_at, text_at, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::usage::Counting;
@@ -63,7 +63,7 @@ fn record_of(event: &Value) -> Record<'_> {
     };
     let kind = text("/type").unwrap_or_default();
     if kind == "session.usage_record" {
-        found.tokens = event.pointer("/data/usage").map(tokens_in);
+        found.tokens = value_at(event, "/data/usage").map(tokens_in);
         found.request = text("/data/usage/accounting/usageId").or(text("/data/usageId"));
         found.counted_model = text("/data/usage/model");
     }
@@ -105,7 +105,7 @@ fn record_of(event: &Value) -> Record<'_> {
 
 /// When the session began, by an event that has a time for it.
 fn began_at_ms(event: &Value, at_ms: Option<i64>) -> Option<i64> {
-    event.pointer("/data/startTime")?;
+    value_at(event, "/data/startTime")?;
     date_at(event, "/data/startTime").or(at_ms)
 }
 
@@ -121,7 +121,7 @@ fn step_of<'a>(kind: &str, event: &'a Value) -> Step<'a> {
         "assistant.turn_start" | "user.message" => Step::Begun,
         "assistant.turn_end" => Step::CallEnded,
         "assistant.message" => {
-            let calls = event.pointer("/data/toolRequests");
+            let calls = value_at(event, "/data/toolRequests");
             let calls = calls.and_then(Value::as_array);
             Step::Replied {
                 calls_tools: calls.is_some_and(|calls| !calls.is_empty()),

@@ -34,6 +34,21 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// certain.)
 pub(super) const COUNTING: Counting = Counting {
     messages: Some(messages_in),
+    keys: &[
+        "$set",
+        "cached",
+        "id",
+        "input",
+        "lastUpdated",
+        "messages",
+        "model",
+        "startTime",
+        "thoughts",
+        "timestamp",
+        "tokens",
+        "total",
+        "type",
+    ],
     ..Counting::of(&DIALECT, &["\"tokens\""])
 };
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::adapter::phase::WaitingFor;
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, Step, TokenCount, count_at, find_first, text_at, texts_in,
+    Dialect, Record, Step, TokenCount, count_at, find_first, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{HeadBounds, TranscriptError, TranscriptFile};
@@ -59,7 +59,7 @@ fn record_of(record: &Value) -> Record<'_> {
         born_at_ms: at_ms,
         ..Record::default()
     };
-    let payload = record.pointer("/message/payload").unwrap_or(&Value::Null);
+    let payload = value_at(record, "/message/payload").unwrap_or(&Value::Null);
     let dated = Record {
         is_compaction: kind == "CompactionEnd",
         ..dated

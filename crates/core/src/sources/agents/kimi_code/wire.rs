@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, Record, Step, TokenCount, count_at, find_first, text_at, texts_in,
+    value_at,
 };
 use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
@@ -78,10 +79,10 @@ fn record_of(record: &Value) -> Record<'_> {
     match (kind, text("/event/type").unwrap_or_default()) {
         ("turn.prompt", _) => found.typed = texts_in(record.get("input")).collect(),
         ("llm.request", _) => found.model = text("/model"),
-        (LOOP, "content.part") => found.reply = texts_in(record.pointer("/event/part")).collect(),
+        (LOOP, "content.part") => found.reply = texts_in(value_at(record, "/event/part")).collect(),
         (LOOP, "tool.call") => found.calls.extend(text("/event/name")),
         (LOOP, "step.end") => {
-            let usage = record.pointer("/event/usage");
+            let usage = value_at(record, "/event/usage");
             found.tokens = usage.map(|usage| tokens_in(usage, COUNTS));
         }
         (_, _) if kind.starts_with("token_counting.") => {

@@ -13,7 +13,7 @@
 use serde_json::Value;
 
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, TokenCount, count_at, nano_at, text_at,
+    Dialect, Record, TokenCount, count_at, nano_at, text_at, value_at,
 };
 use crate::sources::usage::Counting;
 
@@ -31,7 +31,7 @@ pub(super) static COUNTING: Counting = Counting {
 fn record_of(row: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(row, pointer);
     let is_reply = text("/message/role") == Some("assistant");
-    let created = row.pointer("/message/time/created");
+    let created = value_at(row, "/message/time/created");
     let model = text("/message/modelID").filter(|_| is_reply);
     Record {
         at_ms: created.and_then(Value::as_i64),
@@ -49,7 +49,7 @@ fn record_of(row: &Value) -> Record<'_> {
 }
 
 fn is_summary(row: &Value) -> bool {
-    row.pointer("/message/summary").and_then(Value::as_bool) == Some(true)
+    value_at(row, "/message/summary").and_then(Value::as_bool) == Some(true)
 }
 
 fn tokens_of(row: &Value) -> TokenCount {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::adapter::phase::Phase;
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, LAST_BOUNDS, Record, Step, TokenCount, count_at, date_at, find_first,
-    find_last, nano_at, text_at, texts_in,
+    find_last, nano_at, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{
@@ -46,6 +46,23 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// A fork copies entries as they were.
 pub(super) const COUNTING: Counting = Counting {
     copies_keep_dates: true,
+    keys: &[
+        "cacheRead",
+        "cacheWrite",
+        "cost",
+        "cwd",
+        "id",
+        "input",
+        "message",
+        "model",
+        "modelId",
+        "output",
+        "role",
+        "timestamp",
+        "total",
+        "type",
+        "usage",
+    ],
     ..Counting::of(&DIALECT, &["\"usage\"", "\"session\"", "\"model_change\""])
 };
 
@@ -85,7 +102,7 @@ fn record_of(entry: &Value) -> Record<'_> {
 }
 
 fn message_of<'a>(entry: &'a Value, dated: Record<'a>) -> Record<'a> {
-    let content = entry.pointer("/message/content");
+    let content = value_at(entry, "/message/content");
     let working = Step::Shows(Some(Phase::Working));
     match text_at(entry, "/message/role") {
         Some("user") => Record {
@@ -111,7 +128,7 @@ fn message_of<'a>(entry: &'a Value, dated: Record<'a>) -> Record<'a> {
                     // It may try again by itself.
                     Some(_) => Step::Shows(None),
                 },
-                tokens: entry.pointer("/message/usage").map(tokens_in),
+                tokens: value_at(entry, "/message/usage").map(tokens_in),
                 request: text_at(entry, "/id"),
                 ..dated
             }
@@ -273,7 +290,7 @@ fn prompts_within(file: &TranscriptFile, bounds: TailBounds) -> Result<Prompts, 
 
 /// When a prompt was typed. It is recorded later if a turn was still going on.
 fn typed_at_ms(record: &Value) -> Option<i64> {
-    let typed = record.pointer("/message/timestamp").and_then(Value::as_i64);
+    let typed = value_at(record, "/message/timestamp").and_then(Value::as_i64);
     let typed = typed.filter(|at| *at > 0);
     typed.or_else(|| date_at(record, "/timestamp"))
 }

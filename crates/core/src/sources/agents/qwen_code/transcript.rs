@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::adapter::phase::Phase;
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, LAST_BOUNDS, Record, Step, TokenCount, count_at, date_at, find_first,
-    find_last, text_at, texts_in,
+    find_last, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, Stopped, TranscriptError, TranscriptFile};
@@ -36,7 +36,23 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// Each count has a copy in a `ui_telemetry` record, which is no reply.
-pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usageMetadata\""]);
+pub(super) const COUNTING: Counting = Counting {
+    keys: &[
+        "cachedContentTokenCount",
+        "cwd",
+        "forkedFrom",
+        "gitBranch",
+        "model",
+        "promptTokenCount",
+        "thoughtsTokenCount",
+        "timestamp",
+        "totalTokenCount",
+        "type",
+        "usageMetadata",
+        "uuid",
+    ],
+    ..Counting::of(&DIALECT, &["\"usageMetadata\""])
+};
 
 fn record_of(record: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
@@ -54,7 +70,7 @@ fn record_of(record: &Value) -> Record<'_> {
         title: title.filter(|title| !title.trim().is_empty()),
         ..Record::default()
     };
-    let parts = record.pointer("/message/parts");
+    let parts = value_at(record, "/message/parts");
     if is_prompt(record) {
         // The prompt as it was shown, if that differs from the text that was sent.
         found.typed = match text("/systemPayload/displayText") {
@@ -66,7 +82,7 @@ fn record_of(record: &Value) -> Record<'_> {
         let parts = parts.and_then(Value::as_array).into_iter().flatten();
         let calls = parts.filter_map(|part| text_at(part, "/functionCall/name"));
         found.calls = calls.collect();
-        found.reply = texts_in(record.pointer("/message/parts")).collect();
+        found.reply = texts_in(value_at(record, "/message/parts")).collect();
         found.model = text("/model");
         found.tokens = record.get("usageMetadata").map(tokens_in);
         found.request = text("/uuid");
@@ -96,7 +112,7 @@ fn record_of(record: &Value) -> Record<'_> {
 /// Escape, which is not recorded. Seen in qwen-code 0.24.4, 2026-11.
 fn step_of(record: &Value) -> Step<'_> {
     let status = text_at(record, "/toolCallResult/status");
-    let parts = record.pointer("/message/parts").and_then(Value::as_array);
+    let parts = value_at(record, "/message/parts").and_then(Value::as_array);
     let mut parts = parts.into_iter().flatten();
     match text_at(record, "/type") {
         Some("assistant") if parts.any(|part| part.get("functionCall").is_some()) => Step::Called,

@@ -48,10 +48,10 @@ proptest! {
         let mut lines = Vec::new();
         for part in &parts {
             world.append(part);
-            let appended = world.open().read_from(&cursor, 0).unwrap();
-            prop_assert_eq!(appended.answer, CursorAnswer::Continued);
-            lines.extend(appended.lines);
-            cursor = appended.cursor;
+            let (more, answer, next) = appended(&world.open(), &cursor);
+            prop_assert_eq!(answer, CursorAnswer::Continued);
+            lines.extend(more);
+            cursor = next;
         }
         let mut expected = expected_lines(&parts.concat());
         expected.retain(|line| !line.is_torn);

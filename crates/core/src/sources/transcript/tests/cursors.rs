@@ -6,23 +6,40 @@ use super::*;
 fn only_what_was_appended_is_read_and_a_torn_line_waits_for_its_end() {
     let world = World::with(b"one\ntw");
     let file = world.open();
-    let first = file.read_from(&file.cursor_at_start(), 0).unwrap();
-    assert_eq!(first.lines.iter().map(whole).collect::<Vec<_>>(), ["one"]);
-    assert_eq!(first.cursor.offset, 4);
-    assert_eq!(first.stopped, Stopped::NothingLeft);
-
-    let nothing = file.read_from(&first.cursor, 0).unwrap();
-    assert!(nothing.lines.is_empty());
-    assert_eq!(nothing.cursor, first.cursor);
+    let (lines, _, cursor) = appended(&file, &file.cursor_at_start());
+    assert_eq!(lines.iter().map(whole).collect::<Vec<_>>(), ["one"]);
+    assert_eq!(cursor.offset, 4);
+    let (nothing, _, next) = appended(&file, &cursor);
+    assert!(nothing.is_empty());
+    assert_eq!(next, cursor);
 
     world.append(b"o\nthree\n");
-    let second = world.open().read_from(&first.cursor, 0).unwrap();
-    assert_eq!(second.answer, CursorAnswer::Continued);
+    let lines = read_all(&world.open(), &cursor);
     assert_eq!(
-        second.lines.iter().map(whole).collect::<Vec<_>>(),
+        lines.iter().map(whole).collect::<Vec<_>>(),
         ["two", "three"]
     );
-    assert_eq!(second.lines[0].offset, 4);
+    assert_eq!(lines[0].offset, 4);
+}
+
+#[test]
+fn a_reading_that_stops_between_two_lines_goes_on_there() {
+    let world = World::with(b"one\ntwo\nthree\n");
+    let file = world.open();
+    let mut first = file.appended(&file.cursor_at_start()).unwrap();
+    assert_eq!(whole(first.next_line().unwrap().unwrap()), "one");
+    let cursor = first.cursor().unwrap();
+    assert_eq!(cursor.offset, 4);
+    // What comes meanwhile is for the next look.
+    world.append(b"four\n");
+    assert_eq!(whole(first.next_line().unwrap().unwrap()), "two");
+    assert_eq!(whole(first.next_line().unwrap().unwrap()), "three");
+    for _ in 0..2 {
+        assert_eq!(first.next_line().unwrap(), None);
+    }
+    let rest = read_all(&file, &cursor);
+    let rest: Vec<_> = rest.iter().map(whole).collect();
+    assert_eq!(rest, ["two", "three", "four"]);
 }
 
 #[test]
@@ -37,11 +54,8 @@ fn a_cursor_at_the_end_begins_with_what_comes_next() {
         .unwrap();
     let cursor = file.cursor_at(torn.offset).unwrap();
     world.append(b"ee\n");
-    let appended = file.read_from(&cursor, 0).unwrap();
-    assert_eq!(
-        appended.lines.iter().map(whole).collect::<Vec<_>>(),
-        ["three"]
-    );
+    let lines = read_all(&file, &cursor);
+    assert_eq!(lines.iter().map(whole).collect::<Vec<_>>(), ["three"]);
 }
 
 #[test]
@@ -61,15 +75,13 @@ fn a_cursor_is_refused_where_no_line_begins() {
 fn check_restart(change: impl FnOnce(&World), expected: Restart) {
     let world = World::with(b"{\"n\":1}\n{\"n\":2}\n");
     let file = world.open();
-    let cursor = file.read_from(&file.cursor_at_start(), 0).unwrap().cursor;
+    let (_, _, cursor) = appended(&file, &file.cursor_at_start());
     change(&world);
-    let again = world.open().read_from(&cursor, 0).unwrap();
-    assert_eq!(again.answer, CursorAnswer::Restarted(expected));
+    let (lines, answer, cursor) = appended(&world.open(), &cursor);
+    assert_eq!(answer, CursorAnswer::Restarted(expected));
     let content = fs::read(&world.path).unwrap();
-    assert_eq!(again.lines, expected_lines(&content));
-    let next = world.open().read_from(&again.cursor, 0).unwrap();
-    assert_eq!(next.answer, CursorAnswer::Continued);
-    assert!(next.lines.is_empty());
+    assert_eq!(lines, expected_lines(&content));
+    assert!(read_all(&world.open(), &cursor).is_empty());
 }
 
 #[test]
@@ -115,16 +127,16 @@ fn a_cursor_that_no_reading_made_is_read_anew() {
             long_line_start: Some(start),
             ..cursor
         };
-        let appended = file.read_from(&odd, 0).unwrap();
-        assert_eq!(appended.answer, CursorAnswer::Restarted(Restart::Rewritten));
-        assert_eq!(appended.lines.len(), 2);
+        let (lines, answer, _) = appended(&file, &odd);
+        assert_eq!(answer, CursorAnswer::Restarted(Restart::Rewritten));
+        assert_eq!(lines.len(), 2);
     }
     let odd = Cursor {
         offset: u64::MAX,
         ..cursor
     };
-    let appended = file.read_from(&odd, u64::MAX).unwrap();
-    assert_eq!(appended.answer, CursorAnswer::Restarted(Restart::Truncated));
+    let (_, answer, _) = appended(&file, &odd);
+    assert_eq!(answer, CursorAnswer::Restarted(Restart::Truncated));
 }
 
 #[test]
@@ -134,37 +146,18 @@ fn a_long_line_that_grows_is_not_read_again_from_its_beginning() {
     let part = vec![b'x'; LINE_BYTES_MAX];
     world.append(&part);
     world.append(&part);
-    let mut cursor = file.cursor_at_start();
-    loop {
-        let appended = file.read_from(&cursor, 0).unwrap();
-        cursor = appended.cursor;
-        if appended.stopped == Stopped::NothingLeft {
-            break;
-        }
-    }
+    let (_, _, cursor) = appended(&file, &file.cursor_at_start());
     assert_eq!(cursor.long_line_start, Some(4));
     assert_eq!(cursor.offset, 4 + 2 * LINE_BYTES_MAX as u64);
     world.append(b"\nlast\n");
-    let appended = file.read_from(&cursor, 0).unwrap();
-    assert_eq!(appended.lines.len(), 2);
-    let LineContent::TooLong { bytes, head } = &appended.lines[0].content else {
+    let (lines, _, cursor) = appended(&file, &cursor);
+    assert_eq!(lines.len(), 2);
+    let LineContent::TooLong { bytes, head } = &lines[0].content else {
         panic!("it was held");
     };
     assert_eq!(*bytes, 2 * LINE_BYTES_MAX as u64);
     assert_eq!(head.len(), LINE_HEAD_BYTES);
-    assert_eq!(appended.lines[0].offset, 4);
-    assert_eq!(whole(&appended.lines[1]), "last");
-    assert_eq!(appended.cursor.long_line_start, None);
-}
-
-#[test]
-fn a_file_of_newlines_comes_in_bounded_parts() {
-    let world = World::with(&vec![b'\n'; APPENDED_LINES_MAX + 5]);
-    let file = world.open();
-    let first = file.read_from(&file.cursor_at_start(), u64::MAX).unwrap();
-    assert_eq!(first.lines.len(), APPENDED_LINES_MAX);
-    assert_eq!(first.stopped, Stopped::LinesMax);
-    let second = file.read_from(&first.cursor, u64::MAX).unwrap();
-    assert_eq!(second.lines.len(), 5);
-    assert_eq!(second.stopped, Stopped::NothingLeft);
+    assert_eq!(lines[0].offset, 4);
+    assert_eq!(whole(&lines[1]), "last");
+    assert_eq!(cursor.long_line_start, None);
 }
