@@ -30,6 +30,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_secs(2);
 /// How often the titles of panes are listed while somebody watches.
 const TITLES_EVERY: Duration = Duration::from_secs(2);
+/// How long it waits for what comes together with the first event of a file: a file that is
+/// renamed into place was written just before.
+const SETTLES_IN: Duration = Duration::from_millis(1);
 /// When it looks again after an agent was launched: the event comes before the program
 /// runs, and some write nothing at launch.
 const AFTER_LAUNCH: [Duration; 3] = [
@@ -65,6 +68,8 @@ pub(super) struct Run {
 struct Due {
     /// Something happened that has not been looked at.
     is_look_wanted: bool,
+    /// No look is taken before that.
+    settled: Instant,
     /// After a launch.
     launches: Vec<Instant>,
     /// What gives no event.
@@ -103,6 +108,7 @@ impl Run {
             titles: None,
             due: Due {
                 is_look_wanted: false,
+                settled: now,
                 launches: Vec::new(),
                 look: now + LOOK_EVERY,
                 change: None,
@@ -152,13 +158,18 @@ impl Run {
         let look = looks.into_iter().flatten().min().unwrap_or(due.look);
         let others = [due.slow, is_watched.then_some(titles)];
         let others = others.into_iter().flatten();
-        others.fold(look.max(may_look), Instant::min)
+        others.fold(look.max(may_look).max(due.settled), Instant::min)
     }
 
     fn note(&mut self, happened: Happened) {
         let now = Instant::now();
         if happened.is_anything || happened.is_launch {
             self.known = None;
+        }
+        if !happened.exited.is_empty() {
+            self.due.settled = now;
+        } else if happened.is_anything && !self.due.is_look_wanted {
+            self.due.settled = now + SETTLES_IN;
         }
         self.due.is_look_wanted |= happened.is_anything || !happened.exited.is_empty();
         for exited in happened.exited {
@@ -209,7 +220,7 @@ impl Run {
             .chain(due.launches.iter().copied())
             .any(|at| at <= now);
         due.is_look_wanted |= is_due;
-        if due.is_look_wanted && self.pace.next_at(now) <= now {
+        if due.is_look_wanted && self.pace.next_at(now).max(due.settled) <= now {
             self.look(now);
         } else if due.slow.is_some_and(|at| at <= now) {
             self.publish(&BTreeMap::new(), now);
