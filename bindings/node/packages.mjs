@@ -35,6 +35,7 @@ const platform = lay(join(folder, "platform"), {
   ...(name.endsWith("-gnu") && { libc: ["glibc"] }),
   // A program can't be run from an archive, in which Yarn keeps packages.
   preferUnplugged: true,
+  publishConfig: { access: "public" },
 });
 writeFileSync(join(platform, "README.md"), `# ${name}\n\n[whosup](https://www.npmjs.com/package/whosup) installs this package where it fits.\n`);
 copyFileSync(program, join(platform, "whosup"));
