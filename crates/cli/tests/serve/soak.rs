@@ -196,7 +196,7 @@ fn act(
     step: u32,
 ) {
     let kind = chance.below(13);
-    if parts.is_empty() || kind % 8 == 0 {
+    if parts.is_empty() || kind.is_multiple_of(8) {
         if parts.len() == PARTS_MAX {
             let oldest = parts.remove(0);
             std::fs::remove_file(&oldest.record).unwrap();
