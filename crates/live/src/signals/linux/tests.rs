@@ -49,10 +49,23 @@ impl Watching {
         self.quiet();
     }
 
+    /// Waits for the exit of a watched process, which is reported once.
+    #[track_caller]
+    fn check_exit(&mut self, pid: Pid, stamp: StartStamp) {
+        let exited = self.happened(EVENT_MAX).exited;
+        assert_eq!(exited, [(pid, stamp)]);
+        self.again();
+        assert_eq!(
+            self.signals.wait(Duration::ZERO).unwrap(),
+            Happened::default()
+        );
+    }
+
     fn happened(&mut self, timeout: Duration) -> Happened {
         let mut happened = self.signals.wait(timeout).unwrap();
         // Some of several simultaneous events may come later.
-        while !happened.is_anything && happened != Happened::default() {
+        while !happened.is_anything && happened.exited.is_empty() && happened != Happened::default()
+        {
             happened = self.signals.wait(timeout).unwrap();
         }
         happened
@@ -191,12 +204,11 @@ fn sleeper() -> (Child, Pid, StartStamp) {
 fn an_exit_is_reported_once_also_while_the_zombie_is_listed() {
     let (mut child, pid, stamp) = sleeper();
     let mut watching = Watching::paths([]);
-    watching.watch.processes.insert(pid, stamp);
+    watching.watch.processes.insert(pid, stamp.clone());
     watching.again();
     assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
     child.kill().unwrap();
-    watching.check("the exit");
-    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
+    watching.check_exit(pid, stamp);
     child.wait().unwrap();
 }
 
@@ -215,10 +227,10 @@ fn a_pid_that_another_process_has_now_is_no_exit_of_that_one() {
                 .is_more
         );
     }
-    watching.watch.processes.insert(pid, stamp);
+    watching.watch.processes.insert(pid, stamp.clone());
     watching.again();
     child.kill().unwrap();
-    watching.check("the exit of the other process");
+    watching.check_exit(pid, stamp);
     child.wait().unwrap();
     other.kill().unwrap();
     other.wait().unwrap();
