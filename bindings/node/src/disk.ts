@@ -152,8 +152,16 @@ export function moveAside(file: string): string | undefined {
   }
 }
 
-/** Gives a file a name that nobody has. Fails with EEXIST if somebody has it. */
+/**
+ * Gives a file a name that is free. Fails with EEXIST if it is not. If the file is gone, a process
+ * that has just made a claim removed it: a temporary file of the dead.
+ */
 export function putBack(aside: string, file: string): void {
-  fs.linkSync(aside, file);
+  try {
+    fs.linkSync(aside, file);
+  } catch (error) {
+    if (isAbsent(error)) return;
+    throw error;
+  }
   remove(aside);
 }

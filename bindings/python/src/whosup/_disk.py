@@ -195,8 +195,15 @@ def move_aside(path: str) -> Optional[str]:
 
 
 def put_back(aside: str, path: str) -> None:
-    """Gives a file a name that nobody has."""
-    os.link(aside, path)
+    """Gives a file a name that is free.
+
+    If it is gone, a process that has just made a claim removed it: a temporary
+    file of the dead.
+    """
+    try:
+        os.link(aside, path)
+    except FileNotFoundError:
+        return
     remove(aside)
 
 

@@ -213,13 +213,21 @@ fn take_away(path: &Path, stale: &[u8], session: &Session) -> io::Result<()> {
     if matches!(read(&aside), Ok((bytes, _)) if bytes == stale) {
         return disk::remove(&aside);
     }
-    match disk::rename_new(&aside, path) {
+    let returned = match disk::rename_new(&aside, path) {
         // A third one has the name by now.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             disk::rename_new(&aside, &directory.join(sibling_name(session)))
         }
         result => result,
-    }
+    };
+    // Who has just made a claim may have removed it: a temporary file of the dead.
+    returned.or_else(|error| {
+        if disk::is_absent(&error) {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
 }
 
 /// Removes what dead writers left behind in a directory: their temporary files,
