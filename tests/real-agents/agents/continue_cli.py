@@ -43,6 +43,8 @@ class Continue(Agent):
     has_session_before_answer = False
     tells_continued = False
     tells_resumed = False
+    # Two prompts in one directory within seconds fit the use of both terminals.
+    tells_launched_together = False
     clear_is_undecided = "its files name no process: after `/clear` only the use of its terminal may tell which session it is in"
     survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
     interruption_is_untold = "Escape in a turn leaves nothing: a prompt without an answer may be being answered"
