@@ -39,6 +39,7 @@ pub struct Recorded {
     probe_errors: BTreeMap<Pid, ProbeError>,
     threads: BTreeSet<Pid>,
     hidden: BTreeSet<Pid>,
+    exited: BTreeSet<Pid>,
     table_error: Option<ProbeError>,
 }
 
@@ -54,6 +55,7 @@ impl Recorded {
             probe_errors: BTreeMap::new(),
             threads: BTreeSet::new(),
             hidden: BTreeSet::new(),
+            exited: BTreeSet::new(),
             table_error: None,
         }
     }
@@ -115,6 +117,13 @@ impl Recorded {
         self
     }
 
+    /// Lets a process of the list exit before anything more of it is looked at.
+    #[must_use]
+    pub fn exited_since(mut self, pid: i32) -> Self {
+        self.exited.insert(Pid::nearest(pid));
+        self
+    }
+
     /// Makes every look at the table fail.
     #[must_use]
     pub fn with_table_error(mut self, error: ProbeError) -> Self {
@@ -156,6 +165,7 @@ impl Recorded {
         self.processes
             .get(&process.pid)
             .filter(|recorded| recorded.process.stamp == process.stamp)
+            .filter(|_| !self.exited.contains(&process.pid))
             .ok_or(Absent::Vanished)
     }
 
@@ -208,7 +218,7 @@ impl Backend for Recorded {
             let reason = reason.clone();
             return Err(ProbeError::Process { pid, reason });
         }
-        if self.threads.contains(&pid) {
+        if self.threads.contains(&pid) || self.exited.contains(&pid) {
             return Ok(None);
         }
         let recorded = self.processes.get(&pid);

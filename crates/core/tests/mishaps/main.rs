@@ -10,6 +10,7 @@
     reason = "a test makes its own world, and fails where that fails"
 )]
 
+mod deaths;
 mod homes;
 mod hosts;
 mod links;

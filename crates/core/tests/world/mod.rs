@@ -234,10 +234,19 @@ impl World {
 
     /// The machine that a scan looks at.
     pub fn machine(&self) -> Machine {
+        self.machine_of(self.recorded())
+    }
+
+    /// The machine, with a process that is listed and has exited by now.
+    pub fn machine_without(&self, pid: i32) -> Machine {
+        self.machine_of(self.recorded().exited_since(pid))
+    }
+
+    fn machine_of(&self, recorded: Recorded) -> Machine {
         Machine::new(
             self.environment(),
             time_ms(&self.file.now),
-            ProcessTable::look(Arc::new(self.recorded())),
+            ProcessTable::look(Arc::new(recorded)),
             answers::mounts(),
             Arc::new(answers::Answers::new(&self.file.panes)),
         )

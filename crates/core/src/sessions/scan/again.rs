@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use whosup_process::{Pid, Process, StartStamp};
 
 use super::finish::finish;
-use crate::adapter::claim::{Serving, SessionKey, Subject};
+use crate::adapter::claim::{EvidenceKind, Serving, SessionKey, Subject};
 use crate::judging::observe::{JudgedClaim, judge_again};
-use crate::judging::verdict::{Confidence, Liveness};
+use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::sessions::merge::{Parts, merge};
 use crate::sessions::session::Session;
@@ -30,8 +30,8 @@ impl Judged {
     /// without the process. `machine` is that of the look.
     ///
     /// `None` if only a look can decide: the process may be there, its sessions rest on
-    /// more than records which name it and its start, another agent's process runs above or
-    /// below it, or a session may live on.
+    /// more than claims which name it, another agent's process runs above or below it, or a
+    /// session may live on.
     pub fn without(
         &mut self,
         machine: &Machine,
@@ -53,7 +53,7 @@ impl Judged {
             owner.is_some_and(|owner| owner.pid == pid) || judged.claim.subject.pid() == Some(pid)
         };
         let claims = || parts.claims.iter().filter(|judged| its(judged));
-        if !claims().all(is_proven) || parts.unseen.values().any(|unseen| *unseen == pid) {
+        if !claims().all(is_by_pid) || parts.unseen.values().any(|unseen| *unseen == pid) {
             return None;
         }
         let served: BTreeSet<SessionKey> = claims().map(|one| one.claim.key.clone()).collect();
@@ -71,7 +71,7 @@ impl Judged {
             ..
         } = parts;
         judge_again(machine, claims, places, processes, its);
-        let merged = merge(parts.clone());
+        let merged = merge(parts_of(parts, &served));
         let mut candidates = merged.unattributed.iter().flat_map(|one| &one.candidates);
         if candidates.any(|one| served.iter().any(|key| key.session == *one)) {
             return None;
@@ -98,13 +98,30 @@ impl Judged {
     }
 }
 
-/// The claim is by a record that names the process and its start, and no other session's
-/// life rests on the process.
-fn is_proven(judged: &JudgedClaim) -> bool {
+/// What sessions of the agents of these are judged from.
+fn parts_of(parts: &mut Parts, sessions: &BTreeSet<SessionKey>) -> Parts {
+    let is_wanted = |key: &SessionKey| sessions.iter().any(|one| one.agent == key.agent);
+    let claims = std::mem::take(&mut parts.claims);
+    let sketches = std::mem::take(&mut parts.sketches);
+    let wanted_claims = claims.iter().filter(|one| is_wanted(&one.claim.key));
+    let wanted_sketches = sketches.iter().filter(|one| is_wanted(&one.key));
+    let wanted = Parts {
+        claims: wanted_claims.cloned().collect(),
+        sketches: wanted_sketches.cloned().collect(),
+        ..parts.clone()
+    };
+    parts.claims = claims;
+    parts.sketches = sketches;
+    wanted
+}
+
+/// A file that is about one process names the process, which lives, and no other session's
+/// life rests on it. Who is in a log or in a database may depend on who else lives.
+fn is_by_pid(judged: &JudgedClaim) -> bool {
+    use EvidenceKind::{LockFile, Record, Registry, Sidecar};
     let claim = &judged.claim;
     matches!(claim.subject, Subject::Process(_))
-        && claim.stamp.is_some()
+        && matches!(claim.evidence.kind, Registry | Sidecar | LockFile | Record)
         && claim.serving == Serving::One
         && judged.verdict.liveness() == Liveness::Live
-        && judged.verdict.confidence() == Some(Confidence::Proven)
 }
