@@ -326,7 +326,10 @@ impl RealZellij {
             let is_its = |argv: &[OsString]| argv.contains(&argument);
             let server = all.find(|process| {
                 let details = machine.table().details(process);
-                process.comm == b"zellij" && details.argv.as_deref().is_ok_and(is_its)
+                // It forks twice to become a daemon: what leads a Unix session is about to exit.
+                let is_daemon = process.tty.is_none() && process.unix_session != process.pid.get();
+                let is_zellij = process.comm == b"zellij" && is_daemon;
+                is_zellij && details.argv.as_deref().is_ok_and(is_its)
             });
             server.map(|process| process.pid)
         });
