@@ -49,7 +49,7 @@ def _at_question(stage, run):
     agent = stage.agent
     run.start_turn(stage.model, f"run-tool{{touch {new_mark()}}}")
     wait.until("the question", lambda: agent.asks_permission(run.pane), HELD_SECONDS, wait.SLOW_STEP_SECONDS)
-    agent.press_until("the question refused", run.pane, (agent.refuse_key,), lambda: not agent.asks_permission(run.pane))
+    agent.refuse(run.pane)
     _is_idle(stage, run)
 
 

@@ -100,9 +100,8 @@ class Agent:
     survivor_is_undecided = ""
     # Why nothing tells that a turn was interrupted: then it may be shown without a phase.
     interruption_is_untold = ""
-    # What is pressed to interrupt a turn, and to refuse what it asks.
+    # What is pressed to interrupt a turn.
     interrupt_key = "Escape"
-    refuse_key = "Escape"
     # Whether one process may serve further sessions that its terminal does not show.
     holds_several = False
     # Whether what is typed just after it has drawn its screen may be lost.
@@ -180,6 +179,10 @@ class Agent:
         """Answers the question whether a command may be run: this once."""
         self.press_until("the question answered", pane, self.allow_keys,
                          lambda: not self.asks_permission(pane))
+
+    def refuse(self, pane):
+        """Answers that question: the command may not be run."""
+        self.press_until("the question refused", pane, ("Escape",), lambda: not self.asks_permission(pane))
 
     def press_until(self, what, pane, keys, is_done):
         """Presses keys in turn, again and again, until `is_done`; none once it is."""

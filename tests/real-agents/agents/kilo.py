@@ -23,5 +23,16 @@ class Kilo(OpenCode):
     def configure_plugins(self, folder):
         pass
 
+    def asks_permission(self, pane):
+        return super().asks_permission(pane) or self.asks_for_reason(pane)
+
+    def asks_for_reason(self, pane):
+        """Tells whether it asks what to do in place of the command that was refused."""
+        return pane.shows("Reject permission")
+
+    def refuse(self, pane):
+        self.press_until("a place for the reason", pane, ("Escape",), lambda: self.asks_for_reason(pane))
+        self.press_until("the question refused", pane, ("Enter",), lambda: not self.asks_permission(pane))
+
     def is_program(self, name):
         return name in ("kilo", ".kilo")

@@ -13,7 +13,7 @@ def refused(stage):
     run.start_turn(stage.model, f"run-tool{{touch {new_mark()}}}")
     wait.until("the question", lambda: stage.agent.asks_permission(run.pane), QUESTION_SECONDS,
                wait.SLOW_STEP_SECONDS)
-    run.pane.key("Escape")
+    stage.agent.refuse(run.pane)
     wait.until("ready after the refusal", lambda: stage.agent.is_ready(run.pane), QUESTION_SECONDS,
                wait.SLOW_STEP_SECONDS)
     expect.live(stage, run.truth())
