@@ -126,6 +126,9 @@ pub struct Process {
     pub is_exited: bool,
     /// It is a thread of the kernel (`PF_KTHREAD`).
     pub is_kernel_thread: bool,
+    /// It was forked and has executed no program since (`PF_FORKNOEXEC`), so that it looks
+    /// like its parent. `false` where the system does not say.
+    pub is_fork: bool,
     /// How many threads it has.
     pub threads: u32,
     /// When it began, raw.

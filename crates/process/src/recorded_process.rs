@@ -40,6 +40,7 @@ impl RecordedProcess {
             run_state: RunState::Sleeping,
             is_exited: false,
             is_kernel_thread: false,
+            is_fork: false,
             threads: 1,
             stamp: StartStamp::LinuxTicks(ticks),
             began_at_ms: Ok(began_at_ms),
@@ -237,6 +238,13 @@ impl RecordedProcess {
         self.details.cwd = Err(Absent::KernelThread);
         self.environment = Err(Absent::KernelThread);
         self.open_paths = Err(Absent::KernelThread);
+        self
+    }
+
+    /// Makes it a fork that has executed no program yet.
+    #[must_use]
+    pub const fn fork(mut self) -> Self {
+        self.process.is_fork = true;
         self
     }
 

@@ -51,6 +51,20 @@ fn program_arguments_directory_user_and_namespace_of_a_process_are_read() {
 }
 
 #[test]
+fn a_child_is_a_fork_until_it_executes_a_program() {
+    // A subshell is a fork of its shell. It ends with its input.
+    let mut shell = Running::shell("(echo ready; read go; exec cat); :", &[]);
+    let table = ProcessTable::look(whosup_process::system_backend());
+    let mut all = table.processes().unwrap().iter();
+    let child = all.find(|one| one.ppid == Some(shell.pid())).unwrap();
+    assert!(child.is_fork && !shell.process().is_fork);
+    shell.send_line("go");
+    wait_until("it executes its program", || {
+        !world::process(child.pid).is_fork
+    });
+}
+
+#[test]
 fn arguments_keep_what_is_empty_and_what_is_not_utf8() {
     let odd = OsString::from_vec(b"\xFF\n\xFE".to_vec());
     let shell = Running::ready(Command::new("sh").args([

@@ -120,6 +120,7 @@ pub fn find_agent_processes(
                 .extend(as_possible(machine, process, &details)),
         }
     }
+    leave_out_forks(&mut found.recognized);
     mark_launchers(&mut found.recognized, &launched);
     found.possible = possible::without_tools(machine.table(), found.possible, &found.recognized);
     found
@@ -330,6 +331,19 @@ fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) 
     let environment = machine.environment_of(program.process, names)?;
     let mut names = names.iter();
     Some(names.any(|name| environment.variable(name).is_some()))
+}
+
+/// A child that an agent has forked looks like the agent until it executes the program that
+/// it was forked for.
+fn leave_out_forks(processes: &mut Vec<AgentProcess>) {
+    let agents: HashMap<Pid, AgentId> = processes
+        .iter()
+        .map(|process| (process.process.pid, process.agent.clone()))
+        .collect();
+    processes.retain(|process| {
+        let parent = process.process.ppid.and_then(|parent| agents.get(&parent));
+        !process.process.is_fork || parent != Some(&process.agent)
+    });
 }
 
 /// A script that restarts itself (to give its runtime options) leaves a chain of equal

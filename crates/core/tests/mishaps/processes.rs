@@ -131,3 +131,27 @@ fn processes_that_lost_their_terminals_live_on_in_no_pane() {
         faults
     });
 }
+
+/// A child that an agent forked to run a tool was taken for another copy of the agent, and
+/// the agent for its launcher.
+#[test]
+fn forks_that_have_not_executed_their_program_yet_are_no_agents() {
+    let change = |world: &mut Value| {
+        let processes = world["processes"].as_array().cloned().unwrap_or_default();
+        let forks = processes.into_iter().enumerate().map(|(at, mut process)| {
+            process["ppid"] = process["pid"].clone();
+            process["pid"] = json!(3_000_000 + at);
+            let inner = process.get_mut("inner_pids").and_then(Value::as_array_mut);
+            if let Some(inner) = inner {
+                inner.fill(json!(9_000 + at));
+            }
+            process["fork"] = json!(true);
+            process
+        });
+        let forks: Vec<Value> = forks.collect();
+        if let Some(processes) = world.get_mut("processes").and_then(Value::as_array_mut) {
+            processes.extend(forks);
+        }
+    };
+    check_all(change, all_live_on);
+}

@@ -76,6 +76,9 @@ pub struct ProcessFile {
     threads: Option<u32>,
     #[serde(default)]
     kernel: bool,
+    /// It has executed no program since it was forked.
+    #[serde(default)]
+    fork: bool,
     #[serde(default)]
     env: Given<BTreeMap<String, String>>,
     /// Its ids in the namespaces below ours, outermost first.
@@ -205,10 +208,10 @@ impl ProcessFile {
             'Z' => process.zombie(),
             other => panic!("no such state: `{other}`"),
         };
-        if self.kernel {
-            process.kernel_thread()
-        } else {
-            process
+        match (self.kernel, self.fork) {
+            (true, _) => process.kernel_thread(),
+            (false, true) => process.fork(),
+            (false, false) => process,
         }
     }
 }

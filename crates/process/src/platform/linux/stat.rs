@@ -9,6 +9,8 @@ pub(super) const STAT_BYTES_MAX: usize = 16 * 1024;
 
 /// Marks a thread of the kernel in field 9 (`PF_KTHREAD`, include/linux/sched.h).
 const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
+/// Marks a task that was forked and has executed no program since (`PF_FORKNOEXEC`).
+const FORK_FLAG: u64 = 0x0000_0040;
 /// Marks a task that is on its way out (`PF_EXITING`).
 const EXITING_FLAG: u64 = 0x0000_0004;
 
@@ -29,6 +31,7 @@ pub(super) struct Stat {
     pub(super) tty: Option<Tty>,
     pub(super) foreground_group: i32,
     pub(super) is_kernel_thread: bool,
+    is_fork: bool,
     has_exiting_flag: bool,
     pub(super) threads: u32,
     pub(super) start_ticks: u64,
@@ -81,6 +84,7 @@ impl Stat {
             run_state: self.run_state,
             is_exited: false,
             is_kernel_thread: self.is_kernel_thread,
+            is_fork: self.is_fork,
             threads: self.threads,
             stamp: self.stamp(),
             began_at_ms: clock.began_at_ms(self.start_ticks),
@@ -135,6 +139,7 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         tty: parse_tty(small(7)?),
         foreground_group: small(8)?,
         is_kernel_thread: flags & KERNEL_THREAD_FLAG != 0,
+        is_fork: flags & FORK_FLAG != 0,
         has_exiting_flag: flags & EXITING_FLAG != 0,
         threads: u32::try_from(number(20)?).map_err(|_| malformed("field 20"))?,
         start_ticks: u64::try_from(number(22)?).map_err(|_| malformed("field 22"))?,
