@@ -12,6 +12,11 @@ use super::{Phase, WaitingFor};
 /// How far ahead of the clock a date may lie, in milliseconds. A later date is ignored.
 const CLOCK_SLACK_MS: i64 = 2_000;
 
+/// How long after a hook has reported the end of a turn the transcript may record it, in
+/// milliseconds: when all hooks of that end have run, for each of which Claude Code waits a
+/// minute (its documentation of hooks, 2026-11).
+const HOOKS_MS_MAX: i64 = 60_000;
+
 /// The word for a turn that has ended while its background work continues.
 pub const BACKGROUND: &str = "background";
 
@@ -104,6 +109,18 @@ impl PhaseFact {
         matches!(self.source, FactSource::Title) && self.phase.is_none()
     }
 
+    /// The transcript's record of the end of a turn that a hook has reported together with
+    /// what continues in the background, of which the transcript knows nothing.
+    fn is_of_end_in(&self, background: &Self) -> bool {
+        let is_background = background.source == FactSource::Hook
+            && background.phase == Some(Phase::Working)
+            && background.word.as_deref() == Some(BACKGROUND);
+        let dates = self.at_ms.zip(background.at_ms);
+        is_background
+            && (self.source, self.phase) == (FactSource::Transcript, Some(Phase::Idle))
+            && dates.is_some_and(|(at, reported)| at <= reported.saturating_add(HOOKS_MS_MAX))
+    }
+
     /// Its rank among facts: dated before undated, newest first.
     fn rank(&self) -> (std::cmp::Reverse<Option<i64>>, FactSource) {
         (std::cmp::Reverse(self.at_ms), self.source)
@@ -135,7 +152,12 @@ pub fn doing<'a>(
     facts: impl Iterator<Item = &'a PhaseFact> + Clone,
     owner: Option<&Process>,
 ) -> Doing {
-    let has_phase = |fact: &&PhaseFact| !fact.is_missing_sign();
+    let is_known_better = |fact: &PhaseFact| {
+        facts
+            .clone()
+            .any(|background| fact.is_of_end_in(background))
+    };
+    let has_phase = |fact: &&PhaseFact| !fact.is_missing_sign() && !is_known_better(fact);
     let Some(newest) = facts
         .clone()
         .filter(has_phase)

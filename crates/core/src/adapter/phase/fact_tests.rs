@@ -75,6 +75,29 @@ fn a_fact_without_a_date_loses_to_a_dated_one() {
 }
 
 #[test]
+fn a_transcript_ends_a_turn_and_not_what_continues_in_the_background() {
+    let background = fact(FactSource::Hook, Phase::Working, 1_000).in_word(BACKGROUND);
+    let facts = |source, phase, at_ms| [background.clone(), fact(source, phase, at_ms)];
+    let end = facts(FactSource::Transcript, Phase::Idle, 1_400);
+    check(&end, Some(Phase::Working));
+    assert_eq!(doing(end.iter(), None).word.as_deref(), Some(BACKGROUND));
+    // A later turn, of which no hook has reported anything.
+    let later = facts(FactSource::Transcript, Phase::Idle, 1_001 + HOOKS_MS_MAX);
+    check(&later, Some(Phase::Idle));
+    check(
+        &facts(FactSource::Registry, Phase::Idle, 1_400),
+        Some(Phase::Idle),
+    );
+    check(
+        &facts(FactSource::Transcript, Phase::Waiting, 1_400),
+        Some(Phase::Waiting),
+    );
+    let in_turn = fact(FactSource::Hook, Phase::Working, 1_000).in_word("working");
+    let end = fact(FactSource::Transcript, Phase::Idle, 1_400);
+    check(&[in_turn, end], Some(Phase::Idle));
+}
+
+#[test]
 fn a_word_that_maps_to_no_phase_hides_older_phases() {
     let unknown = PhaseFact::new(FactSource::Registry, None)
         .in_word("pondering")
