@@ -72,8 +72,9 @@ impl Counting {
         if appended.answer() != CursorAnswer::Continued {
             counted.tally = Tally::default();
         }
+        let mut record = Value::Null;
         while let Some(line) = appended.next_line()? {
-            self.add(file, line, &finders, &mut counted.tally)?;
+            self.add(file, line, (&finders, &mut record), &mut counted.tally)?;
         }
         counted.cursor = appended.cursor()?;
         Ok(counted)
@@ -96,7 +97,7 @@ impl Counting {
         &self,
         file: &TranscriptFile,
         line: &Line,
-        finders: &[Finder<'_>],
+        (finders, record): (&[Finder<'_>], &mut Value),
         tally: &mut Tally,
     ) -> Result<(), TranscriptError> {
         let shortened;
@@ -115,8 +116,8 @@ impl Counting {
         if !finders.any(|finder| finder.find(bytes).is_some()) {
             return Ok(());
         }
-        if let Some(record) = line.sparse_value(self.keys) {
-            self.add_record(&record, tally);
+        if line.sparse_value_into(self.keys, record).is_some() {
+            self.add_record(record, tally);
             return Ok(());
         }
         let json = line.json();
