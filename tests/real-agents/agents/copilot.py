@@ -29,6 +29,7 @@ class Copilot(Agent):
     holds_several = True
     # Escape does not interrupt it while it waits for the model.
     interrupt_key = "C-c"
+    loses_early_typing = True
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "copilot")
