@@ -65,7 +65,7 @@ pub(crate) struct NotifyArgs {
     )]
     on: Vec<On>,
     /// Notify when the cost of the day passes this amount
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     budget: Option<Dollars>,
     /// Run this with `sh -c` in place of a desktop notification
     #[arg(long, value_name = "COMMAND")]

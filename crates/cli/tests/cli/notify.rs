@@ -261,4 +261,10 @@ fn a_budget_without_an_amount_is_refused() {
     let refused = world.run(["notify", "--on", "budget", "--exec", "true"]);
     assert_eq!(refused.status, 2);
     assert!(refused.err.contains("--budget 20"), "{}", refused.err);
+    for amount in ["-1", "0", "nan", "much"] {
+        let refused = world.run(["notify", "--budget", amount, "--exec", "true"]);
+        assert_eq!(refused.status, 2, "{amount}");
+        let wanted = format!("invalid value '{amount}' for '--budget <USD>'");
+        assert!(refused.err.contains(&wanted), "{}", refused.err);
+    }
 }

@@ -2,12 +2,13 @@
 
 mod look_through;
 mod possible;
+mod relatives;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Absent, Details, Pid, Process};
+use whosup_process::{Absent, Details, Process};
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, facts, facts_of_any};
 
@@ -120,8 +121,8 @@ pub fn find_agent_processes(
                 .extend(as_possible(machine, process, &details)),
         }
     }
-    leave_out_forks(&mut found.recognized);
-    mark_launchers(&mut found.recognized, &launched);
+    relatives::leave_out_forks(&mut found.recognized);
+    relatives::mark_launchers(&mut found.recognized, &launched);
     found.possible = possible::without_tools(machine.table(), found.possible, &found.recognized);
     found
 }
@@ -331,63 +332,6 @@ fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) 
     let environment = machine.environment_of(program.process, names)?;
     let mut names = names.iter();
     Some(names.any(|name| environment.variable(name).is_some()))
-}
-
-/// A child that an agent has forked looks like the agent until it executes the program that
-/// it was forked for.
-fn leave_out_forks(processes: &mut Vec<AgentProcess>) {
-    let agents: HashMap<Pid, AgentId> = processes
-        .iter()
-        .map(|process| (process.process.pid, process.agent.clone()))
-        .collect();
-    processes.retain(|process| {
-        let parent = process.process.ppid.and_then(|parent| agents.get(&parent));
-        !process.process.is_fork || parent != Some(&process.agent)
-    });
-}
-
-/// A script that restarts itself (to give its runtime options) leaves a chain of equal
-/// processes: all but the deepest are launchers.
-///
-/// A process that is known to be `launched` is the deepest. An equal process below it is a
-/// fork, which is about to run another program.
-fn mark_launchers(processes: &mut [AgentProcess], launched: &HashSet<Pid>) {
-    let shape = |process: &AgentProcess| {
-        let program = process.program();
-        let after = program.argv().get(program.script_at()? + 1..)?.to_vec();
-        Some((process.agent.clone(), process.process.tty, after))
-    };
-    let sessions = processes
-        .iter()
-        .filter(|process| process.role == Role::Session);
-    let shapes: HashMap<Pid, _> = sessions
-        .clone()
-        .filter_map(|process| Some((process.process.pid, shape(process)?)))
-        .collect();
-    let below: Vec<(Pid, Pid)> = sessions
-        .filter_map(|process| Some((process.process.ppid?, process.process.pid)))
-        .filter(|(parent, child)| {
-            let parent = shapes.get(parent);
-            parent.is_some() && parent == shapes.get(child)
-        })
-        .collect();
-    let forks: HashSet<Pid> = below
-        .iter()
-        .filter(|(parent, _)| launched.contains(parent))
-        .map(|(_, child)| *child)
-        .collect();
-    let launchers: HashSet<Pid> = below
-        .iter()
-        .filter(|(parent, _)| !launched.contains(parent))
-        .map(|(parent, _)| *parent)
-        .collect();
-    for process in processes.iter_mut() {
-        if forks.contains(&process.process.pid) {
-            process.role = Role::Auxiliary;
-        } else if launchers.contains(&process.process.pid) {
-            process.role = Role::Launcher;
-        }
-    }
 }
 
 /// The homes of one agent: those of our environment, those in the configuration, and those
