@@ -101,7 +101,7 @@ def node_binary():
 
 
 def run(argv, folder):
-    """Runs one step of an installation, or raises `CannotInstall` with the end of its output."""
+    """Runs one step of an installation, or raises `CannotInstall` with the last line of its output."""
     try:
         done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -109,8 +109,9 @@ def run(argv, folder):
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotInstall(f"{argv[0]}: {error}") from error
     if done.returncode != 0:
-        lines = done.stdout.strip().splitlines()[-3:]
-        raise CannotInstall(f"{argv[0]} exited with {done.returncode}: " + " / ".join(lines))
+        # The last line names the reason; pip puts all versions that there are before it.
+        lines = done.stdout.strip().splitlines()[-1:]
+        raise CannotInstall(f"{os.path.basename(argv[0])} exited with {done.returncode}: " + " ".join(lines))
 
 
 def version_of(argv, search_path):
