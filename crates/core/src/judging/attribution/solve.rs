@@ -42,6 +42,11 @@ impl Pair {
         self.is_shown && !self.is_touched && self.strongest().is_none()
     }
 
+    /// When arguments, launch or log connect the two last, in milliseconds since 1970.
+    pub(super) fn latest_ms(&self) -> Option<i64> {
+        self.strongest().map(|(at_ms, _)| at_ms)
+    }
+
     fn strongest(&self) -> Option<(i64, Because)> {
         let named = self.named_at_ms.map(|at| (at, Because::Arguments));
         let launched = self.launched_at_ms.map(|at| (at, Because::Launch));
@@ -83,7 +88,7 @@ pub(super) struct ProcessFacts {
     pub(super) began_ms: Option<i64>,
     /// The log of its run may lack something: it may have moved to another session.
     pub(super) is_run_incomplete: bool,
-    /// It moved to a session that is not known.
+    /// It moved, or may have moved, to a session that is not known.
     pub(super) is_lost: bool,
     /// When it was last seen to leave a session.
     pub(super) left_at_ms: Option<i64>,
@@ -257,7 +262,8 @@ impl Solver<'_> {
     /// another process may have taken it up, and may have exited.
     fn doubts(&self, process: usize, session: usize, because: Because) -> Vec<usize> {
         // A move to a session without a prompt is in no log.
-        let is_whole = because == Because::Run && !self.facts(process).is_run_incomplete;
+        let facts = self.facts(process);
+        let is_whole = because == Because::Run && !facts.is_run_incomplete && !facts.is_lost;
         let others = self.pairs(process).filter(|pair| {
             pair.session != session
                 && (pair.is_only_shown() || (!is_whole && pair.is_touched))

@@ -29,7 +29,7 @@ pub(super) fn dates(draft: &Draft) -> SessionDates {
 pub(super) struct Table {
     pub(super) dates: Vec<SessionDates>,
     pub(super) pairs: Vec<Pair>,
-    /// Processes that moved to a session that is not known.
+    /// Processes that moved, or may have moved, to a session that is not known.
     pub(super) lost: BTreeSet<usize>,
 }
 
@@ -223,7 +223,8 @@ impl Table {
     }
 
     /// The agent's log shows that a running process made a session and moved to it. If there
-    /// is only one process, it was that process.
+    /// is only one process, it was that process. Of several, each may have left what it was
+    /// in before.
     fn find_switches(&mut self, rows: &[(&SessionKey, &Draft)], seekers: &[Seeker<'_>]) {
         for (session, (_, draft)) in rows.iter().enumerate() {
             let Some(at_ms) = draft.sketch.switched_at_ms else {
@@ -236,11 +237,21 @@ impl Table {
                         .is_some_and(|seeker| seeker.began_before(Some(at_ms)))
             });
             let processes: Vec<usize> = of_it.map(|pair| pair.process).collect();
-            if let [only] = processes.as_slice()
-                && let Some(pair) = self.pair_mut(*only, session)
-            {
-                pair.visited_at_ms = pair.visited_at_ms.max(Some(at_ms));
+            if let [only] = processes.as_slice() {
+                if let Some(pair) = self.pair_mut(*only, session) {
+                    pair.visited_at_ms = pair.visited_at_ms.max(Some(at_ms));
+                }
+                continue;
             }
+            let known_since = |process: usize| {
+                let its = self.pairs.iter().filter(|pair| pair.process == process);
+                its.filter_map(Pair::latest_ms).max()
+            };
+            let may_have_moved = processes
+                .into_iter()
+                .filter(|process| known_since(*process).is_some_and(|known| known < at_ms));
+            let may_have_moved: Vec<usize> = may_have_moved.collect();
+            self.lost.extend(may_have_moved);
         }
     }
 }
