@@ -1,4 +1,4 @@
-"""A terminal in which somebody works, as the one in which a person types `whosup`.
+"""A terminal in use, as the one in which a person types `whosup`.
 
 The kernel notes the use of a terminal in steps of eight seconds, and whosup believes such
 notes only where some terminal shows one: one that was used later than it was made. The
