@@ -108,16 +108,21 @@ impl<'a, 'r> Projects<'a, 'r> {
                 if folder.read.insert(name.clone()) {
                     sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
                 }
-                let path = transcript_path(&chats, &record.session);
-                match facts(&path, Links::Follow) {
-                    Ok(_) => {
-                        self.set_transcript(&record.session, path);
-                    }
-                    // There is none before the first prompt.
-                    Err(ReadFileError::NotFound { .. }) => {}
-                    Err(error) => self.reading.problem(&path, error.reason()),
-                }
+                self.find_transcript(&chats, &record.session);
             }
+        }
+    }
+
+    /// The transcript of a session in this folder, if it is there.
+    fn find_transcript(&mut self, chats: &Path, session: &SessionId) {
+        let path = transcript_path(chats, session);
+        match facts(&path, Links::Follow) {
+            Ok(_) => {
+                self.set_transcript(session, path);
+            }
+            // There is none before the first prompt.
+            Err(ReadFileError::NotFound { .. }) => {}
+            Err(error) => self.reading.problem(&path, error.reason()),
         }
     }
 
@@ -200,8 +205,14 @@ impl<'a, 'r> Projects<'a, 'r> {
             for project in self.projects(runtime) {
                 let chats = chats_of(&project);
                 for name in self.unread(&chats) {
-                    let path = chats.join(name);
+                    let path = chats.join(&name);
                     sidecar::read(self.reading, &path, Keep::Naming(runtime, &silent));
+                    let session = name.strip_suffix(sidecar::SUFFIX);
+                    let session = session.and_then(|session| SessionId::parse(session).ok());
+                    if let Some(session) = session.filter(|session| self.reading.is_known(session))
+                    {
+                        self.find_transcript(&chats, &session);
+                    }
                 }
             }
         }
