@@ -55,6 +55,12 @@ pub enum LaunchedIn {
 }
 
 impl AgentProcess {
+    /// Whether it may run or show a session.
+    #[must_use]
+    pub fn may_have_session(&self) -> bool {
+        matches!(self.role, Role::Session | Role::Client) && !self.process.is_exited
+    }
+
     /// The process as the recognition sees it, for reading the arguments.
     #[must_use]
     pub fn program(&self) -> Program<'_> {

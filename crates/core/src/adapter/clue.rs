@@ -61,6 +61,16 @@ pub struct Visit {
     pub at_ms: i64,
 }
 
+/// A running process made a session and moved to it. The log does not name the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Switch {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// A session was taken up later, and the launch of no running process explains that:
+    /// this process may have done so.
+    pub may_be_left: bool,
+}
+
 /// A process moved to a session that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {

@@ -31,7 +31,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 pub use self::account_limit::{AccountLimit, LimitRecord};
 pub use self::agent_process::{AgentProcess, LaunchedIn, Role};
-pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
+pub use self::clue::{Clue, ClueKind, Lost, Switch, Unclaimed, Visit};
 pub use self::command_line::CommandLine;
 pub(crate) use self::command_line::{Form, Is, Named};
 pub use self::description::{Context, Description, Message, MessageRole, TurnTokens};

@@ -9,7 +9,7 @@ use whosup_sidecar::SessionId;
 use super::{Description, Invocation, LiveTime};
 use crate::adapter::claim::{Evidence, SessionKey};
 use crate::adapter::phase::{Phase, PhaseFact};
-use crate::adapter::{Clue, Lost, Unclaimed, Visit};
+use crate::adapter::{Clue, Lost, Switch, Unclaimed, Visit};
 
 /// What a scan finds out about a session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub struct Sketch {
     /// When a process was launched with it, as a range, if the agent's files have lost the exact
     /// date.
     pub launched_within_ms: Option<RangeInclusive<i64>>,
-    /// When a running process made it and moved to it, if the agent's log shows that.
-    pub switched_at_ms: Option<i64>,
+    /// A running process made it and moved to it, if the agent's log shows that.
+    pub switched: Option<Switch>,
     /// When a person last typed a prompt in it.
     pub prompted_at_ms: Option<i64>,
     /// Visits of processes that were launched with this or another session.
@@ -124,7 +124,7 @@ impl Sketch {
             clues: Vec::new(),
             launched_at_ms: Vec::new(),
             launched_within_ms: None,
-            switched_at_ms: None,
+            switched: None,
             prompted_at_ms: None,
             visits: Vec::new(),
             lost: Vec::new(),

@@ -41,7 +41,7 @@ use whosup_process::{Pid, Process, StartStamp};
 use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{AgentProcess, LoggedRun, Matcher, Opening, PlacedRuns, Role, Terminal};
+use crate::adapter::{AgentProcess, LoggedRun, Matcher, Opening, PlacedRuns, Terminal};
 use crate::machine::Machine;
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
@@ -106,9 +106,4 @@ fn attributed(drafts: &Drafts) -> HashSet<ProcessKey> {
         .filter_map(|claim| claim.process.as_deref());
     let clients = drafts.values().filter_map(|draft| draft.client.as_deref());
     owners.chain(clients).map(process_key).collect()
-}
-
-/// Whether a process may run or show a session.
-pub(crate) fn may_have_session(process: &AgentProcess) -> bool {
-    matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
 }

@@ -12,7 +12,7 @@ use super::put_down::put_down;
 use super::seeker::Seeker;
 use super::solve::{ProcessFacts, solve};
 use super::table::{Table, dates};
-use super::{Drafts, ProcessKey, attributed, may_have_session, process_key};
+use super::{Drafts, ProcessKey, attributed, process_key};
 use crate::adapter::claim::SessionKey;
 use crate::adapter::{AgentProcess, Role, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
@@ -30,7 +30,7 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
     let provisional = provisional(drafts);
     let mut free_of: BTreeMap<&AgentId, Vec<&AgentProcess>> = BTreeMap::new();
     for process in &parts.processes {
-        if may_have_session(process) && !taken.contains(&process_key(&process.process)) {
+        if process.may_have_session() && !taken.contains(&process_key(&process.process)) {
             free_of.entry(&process.agent).or_default().push(process);
         }
     }

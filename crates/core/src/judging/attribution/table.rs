@@ -9,9 +9,9 @@ use super::launch::{Event, Launched, match_launches};
 use super::seeker::Seeker;
 use super::solve::{Pair, SessionDates};
 use super::terminal;
-use super::{Drafts, attributed, may_have_session, process_key};
+use super::{Drafts, attributed, process_key};
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{ClueKind, Unclaimed, Visit};
+use crate::adapter::{ClueKind, Switch, Unclaimed, Visit};
 use crate::sessions::merge::{Draft, Parts};
 
 /// When something was and may have been recorded in a session last.
@@ -65,7 +65,7 @@ impl Table {
         let agent = keys.first().map(|key| &key.agent);
         let claiming = parts.processes.iter().filter(|process| {
             Some(&process.agent) == agent
-                && may_have_session(process)
+                && process.may_have_session()
                 && taken.contains(&process_key(&process.process))
         });
         let claiming: Vec<Seeker<'_>> = claiming
@@ -226,8 +226,13 @@ impl Table {
     /// is only one process, it was that process. Of several, each may have left what it was
     /// in before.
     fn find_switches(&mut self, rows: &[(&SessionKey, &Draft)], seekers: &[Seeker<'_>]) {
+        let known_since = |pairs: &[Pair], process: usize| {
+            let its = pairs.iter().filter(|pair| pair.process == process);
+            its.filter_map(Pair::latest_ms).max()
+        };
+        let mut left_perhaps: Vec<(usize, i64)> = Vec::new();
         for (session, (_, draft)) in rows.iter().enumerate() {
-            let Some(at_ms) = draft.sketch.switched_at_ms else {
+            let Some(Switch { at_ms, may_be_left }) = draft.sketch.switched else {
                 continue;
             };
             let of_it = self.pairs.iter().filter(|pair| {
@@ -241,18 +246,19 @@ impl Table {
                 if let Some(pair) = self.pair_mut(*only, session) {
                     pair.visited_at_ms = pair.visited_at_ms.max(Some(at_ms));
                 }
+                left_perhaps.extend(may_be_left.then_some((*only, at_ms)));
                 continue;
             }
-            let known_since = |process: usize| {
-                let its = self.pairs.iter().filter(|pair| pair.process == process);
-                its.filter_map(Pair::latest_ms).max()
-            };
+            let known = |process: &usize| known_since(&self.pairs, *process);
             let may_have_moved = processes
                 .into_iter()
-                .filter(|process| known_since(*process).is_some_and(|known| known < at_ms));
-            let may_have_moved: Vec<usize> = may_have_moved.collect();
+                .filter(|process| known(process).is_some_and(|known| known < at_ms));
             self.lost.extend(may_have_moved);
         }
+        let is_last =
+            |(process, at_ms): &(usize, i64)| known_since(&self.pairs, *process) == Some(*at_ms);
+        let left_perhaps = left_perhaps.into_iter().filter(is_last);
+        self.lost.extend(left_perhaps.map(|(process, _)| process));
     }
 }
 
@@ -290,7 +296,7 @@ fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInc
         seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
     let is_begun_while_running =
-        sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
+        sketch.switched.is_some() || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
         .filter(|born| !is_begun_while_running && !sketch.launched_at_ms.contains(born));

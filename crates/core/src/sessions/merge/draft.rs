@@ -118,7 +118,7 @@ impl Draft {
         mine.is_headless = mine.is_headless.or(other.is_headless);
         mine.clues.extend(other.clues);
         mine.launched_at_ms.extend(other.launched_at_ms);
-        mine.switched_at_ms = mine.switched_at_ms.max(other.switched_at_ms);
+        mine.switched = mine.switched.max(other.switched);
         mine.prompted_at_ms = mine.prompted_at_ms.max(other.prompted_at_ms);
         mine.visits.extend(other.visits);
         mine.lost.extend(other.lost);

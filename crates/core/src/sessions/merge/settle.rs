@@ -16,7 +16,7 @@ use whosup_sidecar::{AgentId, SessionId};
 use super::draft::{self, Draft};
 use crate::adapter::claim::{Claim, SessionKey};
 use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
-use crate::judging::attribution::{Beside, Places, may_have_session};
+use crate::judging::attribution::{Beside, Places};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
 use crate::sessions::session::Session;
@@ -47,7 +47,7 @@ impl<'a> Surroundings<'a> {
     /// Surroundings of only these processes: of the recognized, those that may have a session.
     pub(crate) fn of(processes: &'a [AgentProcess], possible: &'a [PossibleProcess]) -> Self {
         let processes = processes.iter();
-        let processes = processes.filter(|process| may_have_session(process));
+        let processes = processes.filter(|process| process.may_have_session());
         Self {
             neighbours: processes.map(Neighbour::of).collect(),
             possible,

@@ -6,6 +6,7 @@ use whosup_sidecar::SessionId;
 
 use super::log::{Event, EventKind, Log, Span, local_clock_ahead_ms, time_of};
 use super::session::Dates;
+use crate::adapter::Switch;
 use crate::adapter::claim::CLOCK_SLACK_MS;
 
 /// How long after its launch a process has made its session, on a slow machine.
@@ -23,8 +24,8 @@ pub(super) struct Events {
     /// When a process was launched with it, or may have been: it was made at a launch, or
     /// resumed at a launch or later.
     pub(super) launches_ms: Vec<i64>,
-    /// When a running process made it and took it up.
-    pub(super) switched_at_ms: Option<i64>,
+    /// A running process made it and took it up.
+    pub(super) switched: Option<Switch>,
     was_created: bool,
     was_taken_up: bool,
 }
@@ -111,7 +112,7 @@ impl History {
             found.was_taken_up |= event.kind == EventKind::TakenUp;
             found.launches_ms.extend(*at_ms);
         }
-        found.switched_at_ms = self.switched_at_ms(session);
+        found.switched = self.switched(session);
         found
     }
 
@@ -119,26 +120,38 @@ impl History {
     ///
     /// `None` if a process that has gone may have done so: then the log has a launch that
     /// no running process explains.
-    fn switched_at_ms(&self, session: &SessionId) -> Option<i64> {
+    fn switched(&self, session: &SessionId) -> Option<Switch> {
         let mut taken_up = self.taken_up_ms(session);
         let at_ms = taken_up.find(|at| self.is_of_birth(session.as_str(), *at))?;
-        let launches = self.events.iter().filter(|(event, at)| {
-            let is_switch = event.kind == EventKind::TakenUp
-                && at.is_some_and(|at| self.is_of_birth(&event.session, at));
-            !is_switch && at.is_none_or(|at| at <= at_ms)
-        });
-        let mut launches: Vec<Option<i64>> = launches.map(|(_, at)| *at).collect();
-        launches.sort_unstable();
+        let is_switch = |event: &Event, at: Option<i64>| {
+            event.kind == EventKind::TakenUp
+                && at.is_some_and(|at| self.is_of_birth(&event.session, at))
+        };
+        let others = self.events.iter();
+        let others = others.filter(|(event, at)| !is_switch(event, *at));
+        let (before, after): (Vec<_>, Vec<_>) =
+            others.partition(|(_, at)| at.is_none_or(|at| at <= at_ms));
+        let taken_up = after
+            .iter()
+            .filter(|(event, _)| event.kind == EventKind::TakenUp);
         let mut running = self.began_ms.clone();
         running.sort_unstable();
         // Each is of another process.
         let mut running = running.into_iter();
-        let are_of_running = launches.iter().all(|at| {
+        let mut is_of_running = |at: Option<i64>| {
             at.is_some_and(|at| {
-                running.any(|began| (-TICK_MS..=START_MS_MAX).contains(&(at.saturating_sub(began))))
+                running.any(|began| (-TICK_MS..=START_MS_MAX).contains(&at.saturating_sub(began)))
             })
-        });
-        are_of_running.then_some(at_ms)
+        };
+        let mut before: Vec<Option<i64>> = before.iter().map(|(_, at)| *at).collect();
+        before.sort_unstable();
+        let is_known = before.into_iter().all(&mut is_of_running);
+        let mut taken_up: Vec<Option<i64>> = taken_up.map(|(_, at)| *at).collect();
+        taken_up.sort_unstable();
+        is_known.then(|| Switch {
+            at_ms,
+            may_be_left: !taken_up.into_iter().all(is_of_running),
+        })
     }
 
     fn is_of_birth(&self, session: &str, at_ms: i64) -> bool {
@@ -276,14 +289,26 @@ mod tests {
 
     #[test]
     fn clear_is_of_a_running_process_if_the_log_knows_no_other() {
-        let switched = |began: &[i64]| history(&[], began).events_of(&id("c")).switched_at_ms;
-        assert_eq!(switched(&[100_000, 160_000]), Some(200_000));
+        let switched = |began: &[i64]| history(&[], began).events_of(&id("c")).switched;
+        let switch = Switch {
+            at_ms: 200_000,
+            may_be_left: false,
+        };
+        assert_eq!(switched(&[100_000, 160_000]), Some(switch));
         // The other process has gone, and may have done the same.
         assert_eq!(switched(&[100_000]), None);
-        assert_eq!(
-            history(&[], &[100_000]).events_of(&id("b")).switched_at_ms,
-            None
-        );
+        assert_eq!(history(&[], &[100_000]).events_of(&id("b")).switched, None);
+    }
+
+    #[test]
+    fn what_was_taken_up_after_a_clear_may_have_been_by_who_cleared_unless_a_launch_explains_it() {
+        let taken_up = event(EventKind::TakenUp, "b", 7_300_000);
+        let may_be_left = |began: &[i64]| {
+            let history = history(std::slice::from_ref(&taken_up), began);
+            history.events_of(&id("c")).switched.unwrap().may_be_left
+        };
+        assert!(may_be_left(&[100_000, 160_000]));
+        assert!(!may_be_left(&[100_000, 160_000, 299_000]));
     }
 
     #[test]

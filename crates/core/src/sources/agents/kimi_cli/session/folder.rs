@@ -213,7 +213,7 @@ impl<'a> Reading<'a> {
             sketch.clues.extend(gaps.map(|pid| Clue::gap(pid, says)));
         }
         sketch.launched_at_ms = events.launches_ms;
-        sketch.switched_at_ms = events.switched_at_ms;
+        sketch.switched = events.switched;
         // The log begins later than it.
         if history.is_origin_unknown(&session.id, dates.born_at_ms) {
             sketch.launched_at_ms.extend(dates.born_at_ms);
