@@ -76,43 +76,83 @@ fn listed(reader: Reader<'_>, is_all: bool) -> BTreeMap<String, Value> {
     sessions.map(|one| (key_of(one), one.clone())).collect()
 }
 
+/// What those who ask about one moment say differently of what `list` calls live, and how
+/// many answers were compared.
+fn disagreements(name: &str, world: &World) -> (String, usize) {
+    let mut faults = String::new();
+    let mut compared = 0;
+    let (machine, config) = (world.machine(), Config::default());
+    let reader = Reader::new(&machine, &config);
+    let (few, all) = (listed(reader, false), listed(reader, true));
+    for (key, session) in few.iter().filter(|(_, one)| one["liveness"] == "live") {
+        let right = answer_of(session);
+        let mut differs = |who: &str, other: Value| {
+            compared += 1;
+            if other != right {
+                faults += &format!("\n{name}: {key}: list {right}, {who} {other}");
+            }
+        };
+        differs("list --all", all.get(key).map_or(Value::Null, answer_of));
+        let id = format!(
+            "{}:{}",
+            session["agent"].as_str().unwrap(),
+            session["session_id"].as_str().unwrap()
+        );
+        let query = IdQuery {
+            home: session["home"].as_str().map(PathBuf::from),
+            ..IdQuery::from(id.as_str())
+        };
+        // The same id in two homes has to be told apart by the home.
+        let Ok(liveness) = reader.liveness(&query) else {
+            continue;
+        };
+        assert_eq!(liveness, Some(Liveness::Live), "{name}: {key}");
+        let one = |snapshot: Value| answer_of(&snapshot["sessions"][0]);
+        let shown = reader.session(&query).unwrap();
+        differs("show", one(serde_json::to_value(shown).unwrap()));
+        let why = reader.why(&query).unwrap();
+        differs("why", one(serde_json::to_value(why).unwrap()));
+    }
+    (faults, compared)
+}
+
 #[test]
 fn all_who_ask_about_one_moment_get_one_answer() {
     let mut faults = String::new();
     let mut compared = 0;
     for (name, case) in cases() {
-        let world = World::of_fixture(&case);
-        let (machine, config) = (world.machine(), Config::default());
-        let reader = Reader::new(&machine, &config);
-        let (few, all) = (listed(reader, false), listed(reader, true));
-        for (key, session) in few.iter().filter(|(_, one)| one["liveness"] == "live") {
-            let right = answer_of(session);
-            let mut differs = |who: &str, other: Value| {
-                compared += 1;
-                if other != right {
-                    faults += &format!("\n{name}: {key}: list {right}, {who} {other}");
+        let (differ, count) = disagreements(&name, &World::of_fixture(&case));
+        faults += &differ;
+        compared += count;
+    }
+    assert!(faults.is_empty(), "{faults}");
+    assert!(compared > 500, "only {compared} answers were compared");
+}
+
+/// Sessions are recorded under the former name of a directory, and nothing shows where
+/// its process was started.
+#[test]
+fn after_a_directory_was_renamed_all_who_ask_get_one_answer() {
+    let renamed = tempfile::tempdir().unwrap();
+    let renamed = renamed.path().to_str().unwrap();
+    let mut faults = String::new();
+    let mut compared = 0;
+    for (name, case) in cases() {
+        for number in 0.. {
+            let mut is_there = false;
+            let world = World::of_changed_fixture(&case, |world| {
+                let processes = world.get_mut("processes");
+                if let Some(process) = processes.and_then(|all| all.get_mut(number)) {
+                    is_there = true;
+                    process["cwd"] = json!(renamed);
                 }
-            };
-            differs("list --all", all.get(key).map_or(Value::Null, answer_of));
-            let id = format!(
-                "{}:{}",
-                session["agent"].as_str().unwrap(),
-                session["session_id"].as_str().unwrap()
-            );
-            let query = IdQuery {
-                home: session["home"].as_str().map(PathBuf::from),
-                ..IdQuery::from(id.as_str())
-            };
-            // The same id in two homes has to be told apart by the home.
-            let Ok(liveness) = reader.liveness(&query) else {
-                continue;
-            };
-            assert_eq!(liveness, Some(Liveness::Live), "{name}: {key}");
-            let one = |snapshot: Value| answer_of(&snapshot["sessions"][0]);
-            let shown = reader.session(&query).unwrap();
-            differs("show", one(serde_json::to_value(shown).unwrap()));
-            let why = reader.why(&query).unwrap();
-            differs("why", one(serde_json::to_value(why).unwrap()));
+            });
+            if !is_there {
+                break;
+            }
+            let (differ, count) = disagreements(&format!("{name}, process {number}"), &world);
+            faults += &differ;
+            compared += count;
         }
     }
     assert!(faults.is_empty(), "{faults}");

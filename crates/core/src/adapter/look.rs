@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use whosup_sidecar::SessionId;
 
-use super::{AgentProcess, Matcher, Sketch};
+use super::{AgentProcess, LaunchedIn, Matcher, Sketch};
 use crate::adapter::claim::Claim;
 use crate::machine::Machine;
 
@@ -71,6 +71,27 @@ impl<'a> Look<'a> {
         self.processes
             .iter()
             .filter(move |process| process.may_use(&home.root))
+    }
+
+    /// Since when processes of `home` run of which nothing shows where they were started, in
+    /// milliseconds since 1970. What [may be gone](Self::may_be_gone) may be the former name
+    /// of their directory.
+    #[must_use]
+    pub fn displaced_since(&self, home: &Home) -> Option<i64> {
+        let is_displaced = |process: &&AgentProcess| {
+            process.may_have_session() && process.launched_in == LaunchedIn::NotKnown
+        };
+        let displaced = self.processes_of(home).filter(is_displaced);
+        displaced
+            .map(|process| process.process.began_at_ms.clone().unwrap_or(0))
+            .min()
+    }
+
+    /// Whether a directory that a session names is not there, or must not be touched.
+    #[must_use]
+    pub fn may_be_gone(&self, directory: &Path) -> bool {
+        let touchable = self.machine.mounts().touchable(directory);
+        !touchable.is_ok_and(|path| path.exists())
     }
 }
 

@@ -1,15 +1,15 @@
 //! The sessions of one project, by the files in its folder `chats`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Links, facts};
 
 use super::chat::{self, Chat, ChatName, ID_CHARS_IN_NAME};
 use super::project::Project;
 use super::prompts::Prompts;
 use super::scan::Scanning;
+use crate::sources::agents::kit::folder::is_modified_since;
 
 /// How many chats of one project are looked at.
 const CHATS_MAX: usize = 200_000;
@@ -132,15 +132,6 @@ fn add_removed(
 /// The beginning of the session's id stands in the file's name.
 fn begins_with(id: &str, name: &ChatName) -> bool {
     id.get(..ID_CHARS_IN_NAME).unwrap_or(id) == name.id_begins
-}
-
-fn is_modified_since(path: &Path, since_ms: i64) -> bool {
-    // An unreadable file may have been written since.
-    facts(path, Links::Follow).map_or(true, |facts| {
-        facts
-            .modified_ms
-            .is_none_or(|modified| modified >= since_ms)
-    })
 }
 
 /// Adds a file to its session. The first file by name has the messages; a later file shows

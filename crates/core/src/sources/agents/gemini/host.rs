@@ -11,7 +11,7 @@ use super::project::Project;
 use super::scan::Scanning;
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Serving, Subject};
 use crate::adapter::{AgentProcess, Role};
-use crate::sources::agents::kit::folder::metadata;
+use crate::sources::agents::kit::folder::is_modified_since;
 use crate::sources::trust::trust_of;
 
 impl Scanning<'_> {
@@ -27,15 +27,10 @@ impl Scanning<'_> {
 
     /// A session has been made in the folder since a host began.
     pub(super) fn may_be_hosted(&self, project: &Project) -> bool {
-        let Some(since) = self.hosts_since() else {
-            return false;
-        };
-        let modified = metadata(&project.chats()).and_then(|metadata| metadata.modified());
-        let modified = modified
-            .ok()
-            .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified_ms = modified.and_then(|at| i64::try_from(at.as_millis()).ok());
-        modified_ms.is_some_and(|at| at >= since.saturating_sub(MODIFIED_SLACK_MS))
+        let since_ms = self.hosts_since();
+        since_ms.is_some_and(|since_ms| {
+            is_modified_since(&project.chats(), since_ms.saturating_sub(MODIFIED_SLACK_MS))
+        })
     }
 
     /// A host may serve any session that was made or used since it began and belongs to no

@@ -68,26 +68,35 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// The projects to read, each with the processes that work in its directory.
-    fn projects(&mut self) -> BTreeMap<Project, Vec<&'a AgentProcess>> {
+    /// The processes that may serve a session, by the directories that they work in.
+    fn seekers(&self) -> BTreeMap<PathBuf, Vec<&'a AgentProcess>> {
         let mut seekers: BTreeMap<PathBuf, Vec<&'a AgentProcess>> = BTreeMap::new();
-        for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session {
-                for work_dir in process.work_dirs() {
-                    let seekers = seekers.entry(work_dir.to_owned()).or_default();
-                    seekers.push(process);
-                }
+        let processes = self.look.processes_of(self.home);
+        for process in processes.filter(|process| process.role == Role::Session) {
+            for work_dir in process.work_dirs() {
+                let seekers = seekers.entry(work_dir.to_owned()).or_default();
+                seekers.push(process);
             }
         }
+        seekers
+    }
+
+    /// The projects to read, each with the processes that work in its directory.
+    fn projects(&mut self) -> BTreeMap<Project, Vec<&'a AgentProcess>> {
+        let seekers = self.seekers();
         let path = self.home.root.join("projects.json");
         let slugs = project::read_slugs(&path).unwrap_or_else(|message| {
             self.problem(&path, message);
             BTreeMap::new()
         });
         let is_all = self.look.depth.is_walk();
-        let mut slugs_to_read: BTreeSet<String> = seekers
-            .keys()
-            .filter_map(|work_dir| slugs.get(work_dir).cloned())
+        let of_seekers = seekers.keys().filter_map(|work_dir| slugs.get(work_dir));
+        let gone = slugs
+            .iter()
+            .filter(|(root, _)| self.displaced_since(root).is_some());
+        let mut slugs_to_read: BTreeSet<String> = of_seekers
+            .chain(gone.map(|(_, slug)| slug))
+            .cloned()
             .collect();
         // A directory that the list does not have may have a folder all the same.
         let is_in_list = |work_dir: &PathBuf| slugs.contains_key(work_dir);
@@ -129,12 +138,23 @@ impl<'a> Scanning<'a> {
                 .as_ref()
                 .and_then(|root| seekers.get(root))
                 .cloned();
-            let may_be_hosted = || self.may_be_hosted(&project);
-            if is_all || servers.is_some() || may_be_hosted() {
+            let root = project.root.as_deref();
+            let displaced_since = || root.and_then(|root| self.displaced_since(root));
+            if is_all
+                || servers.is_some()
+                || displaced_since().is_some()
+                || self.may_be_hosted(&project)
+            {
                 projects.insert(project, servers.unwrap_or_default());
             }
         }
         projects
+    }
+
+    /// Since when processes run that may have been started in `root`, which is gone.
+    fn displaced_since(&self, root: &Path) -> Option<i64> {
+        let since = self.look.displaced_since(self.home)?;
+        self.look.may_be_gone(root).then_some(since)
     }
 
     /// The folder `slug`, which the list assigns to `root`.
@@ -164,7 +184,10 @@ impl<'a> Scanning<'a> {
         let prompts = self.read_prompts(project, !seekers.is_empty());
         let began = |process: &AgentProcess| process.process.began_at_ms.clone().ok();
         let oldest = seekers.iter().filter_map(|process| began(process)).min();
-        let since = oldest.into_iter().chain(self.hosts_since()).min();
+        let root = project.root.as_deref();
+        let displaced_since = root.and_then(|root| self.displaced_since(root));
+        let since = oldest.into_iter().chain(self.hosts_since());
+        let since = since.chain(displaced_since).min();
         let programs: Vec<Program<'_>> = seekers.iter().map(|process| process.program()).collect();
         let named: Vec<&str> = programs
             .iter()

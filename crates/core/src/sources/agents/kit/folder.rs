@@ -5,6 +5,8 @@ use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::path::Path;
 
+use whosup_sidecar::file::{Links, facts_of_any};
+
 /// The names in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Names<N = OsString> {
@@ -62,6 +64,14 @@ pub(crate) fn is_directory(path: &Path) -> bool {
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 pub(crate) fn is_there(path: &Path) -> bool {
     path.exists()
+}
+
+/// Whether a file, or the list of a directory, was changed since then. Where that is unknown,
+/// it may have been.
+pub(crate) fn is_modified_since(path: &Path, since_ms: i64) -> bool {
+    let facts = facts_of_any(path, Links::Follow).ok();
+    let modified_ms = facts.and_then(|facts| facts.modified_ms);
+    modified_ms.is_none_or(|modified_ms| modified_ms >= since_ms)
 }
 
 /// Reads the metadata of a path in a home that is looked at.

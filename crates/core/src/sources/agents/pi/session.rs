@@ -11,9 +11,11 @@ use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, list_folders_or_report, list_or_report};
+use crate::sources::agents::kit::folder::{
+    Names, is_modified_since, list_folders_or_report, list_or_report,
+};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
@@ -81,15 +83,22 @@ impl<'a> Reading<'a> {
             .filter_map(folder_of);
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
-        if self.look.depth.is_walk() {
+        folders.extend(moved_to(self.look, self.home));
+        for folder in &folders {
+            self.read_folder(folder, None);
+        }
+        // A folder's name does not show for certain which directory it is of.
+        let since_ms = self.look.displaced_since(self.home);
+        let is_walk = self.look.depth.is_walk();
+        if is_walk || since_ms.is_some() {
             let names = list_folders_or_report(&sessions, FOLDERS_MAX, |message| {
                 self.problem(&sessions, message);
             });
-            folders.extend(names.names.iter().map(|name| sessions.join(name)));
-        }
-        folders.extend(moved_to(self.look, self.home));
-        for folder in &folders {
-            self.read_folder(folder);
+            for folder in names.names.iter().map(|name| sessions.join(name)) {
+                if !folders.contains(&folder) {
+                    self.read_folder(&folder, since_ms.filter(|_| !is_walk));
+                }
+            }
         }
     }
 
@@ -99,7 +108,8 @@ impl<'a> Reading<'a> {
         for (id, session) in &self.sessions {
             let seekers = self.seekers().filter(|seeker| fits(seeker, id, session));
             let seekers: Vec<&AgentProcess> = seekers.collect();
-            if seekers.is_empty() && *self.look.depth == Depth::Live {
+            let is_searched = self.look.depth.is_walk() || self.may_be_displaced(session);
+            if seekers.is_empty() && !is_searched {
                 continue;
             }
             let mut sketch = self.sketch(id, session);
@@ -137,13 +147,32 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn read_folder(&mut self, folder: &Path) {
+    /// Reads the sessions of a folder, or those that were written since then.
+    fn read_folder(&mut self, folder: &Path, since_ms: Option<i64>) {
+        let is_passed_over = |path: &Path| {
+            let since_ms = since_ms.map(|since_ms| since_ms.saturating_sub(CLOCK_SLACK_MS));
+            since_ms.is_some_and(|since_ms| !is_modified_since(path, since_ms))
+        };
+        if is_passed_over(folder) {
+            return;
+        }
         let names = self.names(folder, SESSIONS_MAX);
         for name in &names.names {
-            if name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
-                self.read_session(&folder.join(name));
+            let path = folder.join(name);
+            let is_session = name.as_encoded_bytes().ends_with(SUFFIX.as_bytes());
+            if is_session && !is_passed_over(&path) {
+                self.read_session(&path);
             }
         }
+    }
+
+    /// A process may have begun the session in its directory, under a former name of that.
+    fn may_be_displaced(&self, session: &SessionFile) -> bool {
+        let since_ms = self.look.displaced_since(self.home);
+        let work_dir = session.work_dir.as_deref();
+        since_ms.is_some_and(|since_ms| {
+            session.born_at_ms() >= Some(since_ms.saturating_sub(CLOCK_SLACK_MS))
+        }) && work_dir.is_some_and(|work_dir| self.look.may_be_gone(work_dir))
     }
 
     fn read_session(&mut self, path: &Path) {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -14,7 +13,7 @@ use super::super::work_dir::{self, FolderKind};
 use super::directory::{Dates, SessionDir};
 use super::{FOLDERS_MAX, Keep, Reading};
 use crate::adapter::{AgentProcess, LaunchedIn};
-use crate::sources::agents::kit::folder::metadata;
+use crate::sources::agents::kit::folder::is_modified_since;
 
 impl Reading<'_> {
     /// A process that no sidecar in the folder of its directory names may have been started
@@ -68,8 +67,7 @@ impl Reading<'_> {
             self.problem(&self.home.root.join("kimi.json"), error);
             HashMap::new()
         });
-        let mounts = self.look.machine.mounts();
-        work_dirs.retain(|_, path| mounts.touchable(path).is_ok_and(|path| !path.exists()));
+        work_dirs.retain(|_, path| self.look.may_be_gone(path));
         work_dirs
     }
 
@@ -78,14 +76,7 @@ impl Reading<'_> {
     /// A new session changes the folder; a resumed session is named in the log.
     fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
         let path = self.sessions().join(folder);
-        let changed = metadata(&path).and_then(|metadata| metadata.modified());
-        let is_unchanged = match (changed, since_ms) {
-            (Ok(changed), Some(since_ms)) => {
-                ms_since_1970(changed).is_some_and(|changed_ms| changed_ms < since_ms)
-            }
-            _ => false,
-        };
-        if !is_unchanged {
+        if since_ms.is_none_or(|since_ms| is_modified_since(&path, since_ms)) {
             return self.sessions_in(folder);
         }
         let (Some(log), Ok(opened)) = (self.log(), Directory::open(&path)) else {
@@ -109,8 +100,4 @@ impl Reading<'_> {
             })
             .collect()
     }
-}
-
-fn ms_since_1970(at: SystemTime) -> Option<i64> {
-    i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
