@@ -122,27 +122,35 @@ fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'stati
 /// pi dates a session by the launch of its process, and the kernel notes the use of a
 /// terminal in steps. So within one step, a process whose own session is not on disk, is
 /// there under the former name of its directory, or was not prompted since the process took
-/// it up, looks like the one that was launched a moment later, prompted and ended.
+/// it up, looks like the one that was launched a moment later, prompted and ended. This makes
+/// both sessions arguable.
 fn launched_together(world: &World, at: usize, session: &Session) -> Option<&'static str> {
     let is_found = |process: &Process| {
         let own = process.current.and_then(|own| world.sessions.get(own));
         let directory = world.directories.get(process.directory);
         own.zip(directory).is_some_and(|(own, directory)| {
-            let is_used = !process.is_silent;
+            let is_used = !process.is_silent && own.last_ms >= process.began_ms;
             own.is_on_disk && is_used && directory.now.as_ref() == Some(&own.work_dir)
         })
     };
-    let looks_like_it = |process: &Process| {
+    let looks_like_that_of = |process: &Process, number: usize, other: &Session| {
+        process.agent.id() == other.agent.id()
+            && process.directory == other.directory
+            && process.current != Some(number)
+            && (-NOTED_LATER_MS..=START_WINDOW_MS).contains(&(other.born_ms - process.began_ms))
+            && other.last_ms - process.began_ms <= TERMINAL_STEP_MS
+    };
+    let is_arguable = |process: &Process| {
+        let mut others = world.sessions.iter().enumerate();
         process.is_alive()
-            && process.agent.id() == session.agent.id()
-            && process.directory == session.directory
-            && process.current != Some(at)
             && !is_found(process)
-            && (-NOTED_LATER_MS..=START_WINDOW_MS).contains(&(session.born_ms - process.began_ms))
-            && session.last_ms - process.began_ms <= TERMINAL_STEP_MS
+            && others.any(|(number, other)| {
+                (number == at || process.current == Some(at))
+                    && looks_like_that_of(process, number, other)
+            })
     };
     let mut processes = world.processes.iter();
-    (session.agent.id() == "pi" && processes.any(looks_like_it))
+    (session.agent.id() == "pi" && processes.any(is_arguable))
         .then_some("an unprompted process was launched in the same seconds")
 }
 

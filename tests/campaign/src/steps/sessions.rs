@@ -1,6 +1,8 @@
 //! Processes begin, are prompted, and go from session to session.
 
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -10,6 +12,10 @@ use crate::world::{State, World};
 
 /// Where the next PID can be chosen.
 const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
+/// How many of a hundred PIDs are taken again only after a while.
+const LATE_REUSES_PERCENT: usize = 6;
+/// How long that is, in milliseconds: longer than dates of claims are taken for equal.
+const LATE_MS: u64 = 3_200;
 
 pub(super) fn start(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
     let directory = world.chance.below(world.directories.len());
@@ -215,6 +221,10 @@ pub(super) fn reuse_pid(world: &mut World, cast: &Cast) -> anyhow::Result<Option
     let directory = world.process(dead)?.directory;
     if !has_room(world, agent, directory) {
         return Ok(None);
+    }
+    // Dates alone decide only where they lie further apart than they are trusted.
+    if world.chance.percent(LATE_REUSES_PERCENT) {
+        thread::sleep(Duration::from_millis(LATE_MS));
     }
     let last = fs::read_to_string(LAST_PID)?;
     fs::write(LAST_PID, (pid - 1).to_string()).context("cannot choose a PID")?;
