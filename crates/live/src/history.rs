@@ -9,8 +9,9 @@ use crate::change::Change;
 use crate::cursor::Cursor;
 use crate::rows::Rows;
 
-/// How many changes are kept for readers that reconnect or are slow.
-const CHANGES_MAX: usize = 2_048;
+/// How many changes are kept for readers that reconnect or are slow: each holds a session of
+/// some 14 KiB.
+const CHANGES_MAX: usize = 1_024;
 
 /// One change with its number.
 #[derive(Debug)]
