@@ -99,7 +99,7 @@ enum Command {
     Claude,
     /// Peak memory
     Memory,
-    /// The last record of a large transcript
+    /// The last usage in a large transcript
     Transcript,
     /// An event of a hook
     Hook,

@@ -1,4 +1,4 @@
-//! The last record of a transcript of 200 MB.
+//! The last usage in a transcript of 200 MB.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ const READS: &str = "50";
 /// How much faster than a Python that reads the last MiB.
 const PYTHON_RATIO_MIN: f64 = 20.0;
 
-/// Measures how fast the last record is read.
+/// Measures how fast the last usage is read.
 pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let folder = tempfile::Builder::new().prefix("whosup-bench-").tempdir()?;
     let path = folder.path().join("transcript.jsonl");
@@ -26,19 +26,19 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let path_text = path.to_string_lossy().into_owned();
     let ours = |times: Option<&str>| -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["work", "last-record"]).arg(&path).args(times);
+        command.args(["work", "last-usage"]).arg(&path).args(times);
         Ok(command)
     };
     let python = |arguments: &[&str]| {
-        let python = setting.python("last_record.py", arguments);
+        let python = setting.python("last_usage.py", arguments);
         python.context("no Python")
     };
     let mut outcome = Outcome {
         name: "transcript",
         about: format!(
-            "The last record of a transcript of {} MB, in the page cache, opened anew each time, \
+            "The last usage in a transcript of {} MB, in the page cache, opened anew each time, \
              against a Python that reads its last MiB. The start of the programs is left out. \
-             Both read the same record.",
+             Both read the same usage.",
             bytes / 1_000_000
         ),
         ..Outcome::default()
@@ -59,7 +59,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     outcome.series = inside::rounds(setting.rounds(ROUNDS), folder.path(), &mut programs)?;
     if let [ours, python] = outcome.series.as_slice() {
         for measure in [Measure::Wall, Measure::Cpu] {
-            let text = "the last record of 200 MB";
+            let text = "the last usage of 200 MB";
             let goal = Goal::times_less(text, (ours, python), measure, PYTHON_RATIO_MIN);
             outcome.goals.push(goal);
         }

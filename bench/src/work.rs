@@ -2,12 +2,12 @@
 //! `whosup-bench work …`, run as a program of its own.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents;
 use whosup_core::sources::transcript::{TailBounds, TranscriptFile};
@@ -22,8 +22,8 @@ pub(crate) enum Work {
     Table { times: Option<usize> },
     /// Prints who holds the files that a list names
     Holders { list: PathBuf },
-    /// Prints the last record of a transcript, or reads it so many times
-    LastRecord { path: PathBuf, times: Option<usize> },
+    /// Prints the last usage in a transcript, or reads it so many times
+    LastUsage { path: PathBuf, times: Option<usize> },
     /// Appends a line to a transcript and counts it, so many times
     Appended { path: PathBuf, times: usize },
     /// Tells hooks of events, as the agent that is above them
@@ -76,12 +76,12 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
                 writeln!(out, "{}\t{path}", holder.pid)?;
             }
         }
-        Work::LastRecord { path, times: None } => writeln!(out, "{}", last_record(path)?)?,
-        Work::LastRecord {
+        Work::LastUsage { path, times: None } => writeln!(out, "{}", last_usage(path)?)?,
+        Work::LastUsage {
             path,
             times: Some(times),
         } => {
-            let samples = timed(*times, || last_record(path))?;
+            let samples = timed(*times, || last_usage(path))?;
             writeln!(out, "{}", json!({ "samples": samples }))?;
         }
         Work::Appended { path, times } => {
@@ -93,24 +93,33 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn last_record(path: &std::path::Path) -> anyhow::Result<serde_json::Value> {
+/// The last record that `fits`.
+fn last_record(path: &Path, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
     let file = TranscriptFile::open(path)?;
     for line in file.backwards(TailBounds::default())? {
         let line = line?;
         if !line.bytes().trim_ascii().is_empty() {
-            return Ok(serde_json::from_slice(line.bytes())?);
+            let record: Value = serde_json::from_slice(line.bytes())?;
+            if fits(&record) {
+                return Ok(record);
+            }
         }
     }
-    bail!("it has no record")
+    bail!("it has no such record")
+}
+
+fn last_usage(path: &Path) -> anyhow::Result<Value> {
+    let mut record = last_record(path, |record| !record["message"]["usage"].is_null())?;
+    Ok(record["message"]["usage"].take())
 }
 
 /// Counts a transcript, and then each line that is appended to it. To append one is not
 /// timed.
-fn appended(path: &std::path::Path, times: usize) -> anyhow::Result<Vec<[f64; 2]>> {
+fn appended(path: &Path, times: usize) -> anyhow::Result<Vec<[f64; 2]>> {
     let agent = AgentId::parse("claude-code")?;
     let adapter = agents::adapter(&agent).context("no adapter")?;
     let counting = adapter.counting().context("it counts nothing")?;
-    let last = last_record(path)?;
+    let last = last_record(path, |_| true)?;
     let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
     let mut counted = Some(counting.count(&TranscriptFile::open(path)?, None)?);
     let mut samples = Vec::with_capacity(times);
