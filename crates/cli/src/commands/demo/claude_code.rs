@@ -34,6 +34,8 @@ struct Script {
     /// The last reply, unless the turn continues.
     reply: Option<&'static str>,
     last_minutes_ago: i64,
+    /// The input of the last reply, in tokens.
+    tokens: u64,
 }
 
 const SCRIPTS: &[Script] = &[
@@ -43,6 +45,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Fix the flaky login test",
         reply: None,
         last_minutes_ago: 0,
+        tokens: 48_210,
     },
     Script {
         id: WAITING,
@@ -50,6 +53,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Add rate limits to the public API",
         reply: None,
         last_minutes_ago: 12,
+        tokens: 91_540,
     },
     Script {
         id: IDLE,
@@ -57,6 +61,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Explain how invoices are numbered",
         reply: Some("Each shop has its own counter, and gaps are allowed."),
         last_minutes_ago: 34,
+        tokens: 17_380,
     },
     Script {
         id: CRASHED,
@@ -64,6 +69,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Rebuild the search index without downtime",
         reply: None,
         last_minutes_ago: 47,
+        tokens: 133_900,
     },
     Script {
         id: TWICE,
@@ -71,6 +77,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Tidy up the release notes",
         reply: Some("Done: three sections, newest first."),
         last_minutes_ago: 5,
+        tokens: 22_760,
     },
     Script {
         id: HEADLESS,
@@ -78,6 +85,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Summarize last night's errors",
         reply: None,
         last_minutes_ago: 1,
+        tokens: 8_120,
     },
     Script {
         id: UNTRUSTED,
@@ -85,6 +93,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Upgrade the payment library",
         reply: Some("It is at version 7 now; the tests pass."),
         last_minutes_ago: 80,
+        tokens: 64_450,
     },
     Script {
         id: DONE,
@@ -92,6 +101,7 @@ const SCRIPTS: &[Script] = &[
         prompt: "Rename the order type",
         reply: Some("Renamed everywhere."),
         last_minutes_ago: 300,
+        tokens: 39_030,
     },
 ];
 
@@ -160,8 +170,15 @@ fn conversation(props: &Props<'_>, script: &Script) -> anyhow::Result<Vec<Value>
         Some(reply) => (json!({ "type": "text", "text": reply }), "end_turn"),
         None => (call, "tool_use"),
     };
+    // Most of it was in the prompt before.
+    let new = script.tokens / 12;
+    let usage = json!({
+        "input_tokens": 12, "cache_creation_input_tokens": new,
+        "cache_read_input_tokens": script.tokens - new - 12, "output_tokens": script.tokens / 60,
+    });
     let reply = json!({
-        "role": "assistant", "model": MODEL, "content": [part], "stop_reason": stop,
+        "id": format!("msg_{}", script.tokens), "role": "assistant", "model": MODEL,
+        "content": [part], "stop_reason": stop, "usage": usage,
     });
     let mut lines = vec![
         line("user", before, prompt)?,

@@ -186,6 +186,7 @@ impl Thread {
                 message("user", "input_text", self.name),
             ),
         ];
+        records.push(line(&last, "event_msg", self.tokens(props)));
         match self.now {
             Now::Works => records.push(line(&last, "response_item", call("exec_command"))),
             Now::Asks => records.push(line(&last, "response_item", call("request_user_input"))),
@@ -197,5 +198,29 @@ impl Thread {
             }
         }
         Ok(records)
+    }
+
+    /// What the model was given and has answered, and the limits of the account.
+    fn tokens(&self, props: &Props<'_>) -> Value {
+        let input = 1_900 * self.number % 60_000 + 14_000;
+        let output = input / 40;
+        let counts = json!({
+            "input_tokens": input, "cached_input_tokens": input / 8 * 7, "output_tokens": output,
+            "reasoning_output_tokens": output / 3, "total_tokens": input + output,
+        });
+        let info = json!({
+            "total_token_usage": counts, "last_token_usage": counts, "model_context_window": 272_000,
+        });
+        let window = |minutes: i64, used: f64, left_minutes: i64| {
+            json!({
+                "used_percent": used, "window_minutes": minutes,
+                "resets_at": props.minutes_ago(-left_minutes) / 1_000,
+            })
+        };
+        let limits = json!({
+            "limit_id": "codex", "primary": window(300, 41.0, 131),
+            "secondary": window(10_080, 12.0, 5_400),
+        });
+        json!({ "type": "token_count", "info": info, "rate_limits": limits })
     }
 }

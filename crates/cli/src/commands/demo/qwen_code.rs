@@ -74,10 +74,13 @@ fn write_transcript(
             "message": { "role": role, "parts": [{ "text": text }] },
         })
     };
-    let lines: [Value; 2] = [
-        line("user", last_minutes_ago + 1, "user", prompt),
-        line("assistant", last_minutes_ago, "model", "Done."),
-    ];
+    let mut reply = line("assistant", last_minutes_ago, "model", "Done.");
+    reply["uuid"] = json!(format!("{id}-1"));
+    reply["usageMetadata"] = json!({
+        "promptTokenCount": 21_400, "cachedContentTokenCount": 16_900,
+        "candidatesTokenCount": 380, "totalTokenCount": 21_780,
+    });
+    let lines: [Value; 2] = [line("user", last_minutes_ago + 1, "user", prompt), reply];
     props.lines(&format!("{}/{id}.jsonl", folder(props, work_dir)?), &lines)
 }
 
