@@ -199,7 +199,8 @@ pub(crate) fn idle(setting: &Setting, seconds: u64) -> anyhow::Result<Outcome> {
         about: format!(
             "{} sessions are live, nothing happens for {seconds} s and no client is there; beside a \
              Python that polls the same files and processes every 2 s. What other programs of this \
-             machine do (agents that start, files in /tmp) wakes the server too.",
+             machine do (agents that start, files in /tmp) wakes the server too, and so does the disk, \
+             when the one look a minute reads what is not in memory any more.",
             LIVE.iter().sum::<usize>()
         ),
         ..Outcome::default()
