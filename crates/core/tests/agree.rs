@@ -102,7 +102,7 @@ fn disagreements(name: &str, world: &World) -> (String, usize) {
             home: session["home"].as_str().map(PathBuf::from),
             ..IdQuery::from(id.as_str())
         };
-        // The same id in two homes has to be told apart by the home.
+        // The same id in two homes has to be distinguished by the home.
         let Ok(liveness) = reader.liveness(&query) else {
             continue;
         };
