@@ -13,7 +13,7 @@ use whosup_core::sidecar::file::{Links, facts};
 use whosup_core::sources::agents;
 use whosup_core::sources::config::ConfigError;
 use whosup_core::sources::usage::{Prices, QUARTER_MS, Tally, Usage};
-use whosup_track::{CountJob, TrackError, UsageCache};
+use whosup_track::{CountJob, TrackError, UsageCache, WholeSession};
 
 /// Counts what sessions used.
 pub(crate) struct Ledger {
@@ -54,8 +54,8 @@ impl Ledger {
     ) -> Vec<Option<Tally>> {
         let mut jobs = Vec::new();
         let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
-        // The positions of sessions of agents whose records are read as a whole.
-        let mut whole: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        // Sessions of agents whose records are read as a whole, with their positions.
+        let mut whole: BTreeMap<&str, Vec<(usize, WholeSession)>> = BTreeMap::new();
         for (at, sketch) in sketches.iter().enumerate() {
             let Some(adapter) = agents::adapter(&sketch.key.agent) else {
                 continue;
@@ -74,8 +74,15 @@ impl Ledger {
                     .zip(used_ms)
                     .is_none_or(|(since, used)| used >= since.saturating_sub(QUARTER_MS))
                 {
-                    let of_agent = whole.entry(sketch.key.agent.as_str()).or_default();
-                    of_agent.push(at);
+                    let files = adapter.counted_files(sketch);
+                    let session = WholeSession::new(&sketch.key.session, &files, sketch.born_at_ms);
+                    match self.cache.whole(&session) {
+                        Some(tally) => tallies.entry(at).or_default().join(&tally),
+                        None => {
+                            let of_agent = whole.entry(sketch.key.agent.as_str()).or_default();
+                            of_agent.push((at, session));
+                        }
+                    }
                 }
             } else {
                 let files = adapter.counted_files(sketch).into_iter();
@@ -83,8 +90,8 @@ impl Ledger {
                 jobs.extend(files.map(|path| (at, CountJob { counting, path })));
             }
         }
-        for places in whole.into_values() {
-            self.count_whole(sketches, &places, &mut tallies);
+        for sessions in whole.into_values() {
+            self.count_whole(sketches, sessions, &mut tallies);
         }
         let (owners, jobs): (Vec<usize>, Vec<CountJob>) = jobs.into_iter().unzip();
         let all = jobs.len();
@@ -111,19 +118,19 @@ impl Ledger {
     fn count_whole(
         &mut self,
         sketches: &[&Sketch],
-        places: &[usize],
+        sessions: Vec<(usize, WholeSession)>,
         tallies: &mut BTreeMap<usize, Tally>,
     ) {
-        let asked: Vec<&Sketch> = places
+        let asked: Vec<&Sketch> = sessions
             .iter()
-            .filter_map(|at| sketches.get(*at).copied())
+            .filter_map(|(at, _)| sketches.get(*at).copied())
             .collect();
         let agent = asked.first().map(|sketch| &sketch.key.agent);
         let Some(adapter) = agent.and_then(agents::adapter) else {
             return;
         };
         let mut each = |place: usize, records: &[Value]| {
-            if let Some((at, sketch)) = places.get(place).zip(asked.get(place))
+            if let Some(((at, _), sketch)) = sessions.get(place).zip(asked.get(place))
                 && let Some(counting) = adapter.counting()
             {
                 let tally = counting.count_records(records, sketch.born_at_ms);
@@ -131,7 +138,16 @@ impl Ledger {
             }
         };
         let problems = adapter.counted_records(&asked, &mut each);
-        self.problems.extend(problems.unwrap_or_default());
+        let problems = problems.unwrap_or_default();
+        // What could not be read is looked at again the next time.
+        if problems.is_empty() {
+            for (at, session) in sessions {
+                let nothing = Tally::default();
+                let tally = tallies.get(&at).unwrap_or(&nothing);
+                self.cache.keep_whole(session, tally);
+            }
+        }
+        self.problems.extend(problems);
     }
 
     /// Counts what one session used.

@@ -53,4 +53,4 @@ pub use refresh::refresh;
 pub use service_file::ServiceFile;
 pub use store::{SessionFiles, Store};
 pub use sweep::{KEEP_ENDED, Kept, SweepOptions, SweepReport, Swept, sweep};
-pub use usage::{CountJob, JobResult, UsageCache};
+pub use usage::{CountJob, JobResult, UsageCache, WholeSession};

@@ -4,6 +4,8 @@
 //! of it can be deleted at any time: it is counted again. Two that write at once lose
 //! what one of them counted, and nothing else.
 
+mod whole;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,13 +14,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use whosup_core::machine::Environment;
-use whosup_core::sidecar::file::{FileFacts, Links, facts};
+use whosup_core::sidecar::file::{FileFacts, Links, facts, facts_of_any};
 use whosup_core::sidecar::own_directory::Durable;
 use whosup_core::sources::transcript::{TranscriptError, TranscriptFile};
 use whosup_core::sources::usage::{Counting, Kept, Shelf, Tally};
 
 use crate::TrackError;
 use crate::disk::{IN_FOLDER, open_if_there, replace};
+
+pub use whole::WholeSession;
 
 /// How long what is kept of one folder may be, in bytes. More is counted again.
 const SHELF_BYTES_MAX: u64 = 256 << 20;
@@ -98,13 +102,7 @@ impl UsageCache {
     /// Takes what is kept of a transcript.
     fn slot(&mut self, job: &CountJob) -> Slot {
         let (folder, name) = place(&job.path);
-        if !self.shelves.contains_key(&folder) {
-            let shelf = self.shelf_file(&folder).and_then(|path| read_shelf(&path));
-            self.shelves
-                .insert(folder.clone(), shelf.unwrap_or_default());
-        }
-        let shelf = self.shelves.get_mut(&folder);
-        let kept = shelf.and_then(|shelf| shelf.0.remove(&name));
+        let kept = self.shelf(folder).transcripts.remove(&name);
         let facts = facts(&job.path, Links::Follow).ok();
         let is_as_kept = facts
             .zip(kept.as_ref())
@@ -115,6 +113,16 @@ impl UsageCache {
             is_changed: false,
             error: None,
         }
+    }
+
+    /// What is kept of the files of a folder.
+    fn shelf(&mut self, folder: PathBuf) -> &mut Shelf {
+        if !self.shelves.contains_key(&folder) {
+            let shelf = self.shelf_file(&folder).and_then(|path| read_shelf(&path));
+            self.shelves
+                .insert(folder.clone(), shelf.unwrap_or_default());
+        }
+        self.shelves.entry(folder).or_default()
     }
 
     fn put_back(&mut self, jobs: &[CountJob], slots: Vec<Slot>) -> Vec<JobResult> {
@@ -130,7 +138,7 @@ impl UsageCache {
                 self.changed.insert(folder.clone());
             }
             if let Some(kept) = slot.kept {
-                self.shelves.entry(folder).or_default().0.insert(name, kept);
+                self.shelf(folder).transcripts.insert(name, kept);
             }
         }
         results
@@ -148,7 +156,7 @@ impl UsageCache {
         saved.into_iter().collect()
     }
 
-    /// Writes what is kept of a folder, without the transcripts that are gone.
+    /// Writes what is kept of a folder, without the files that are gone.
     fn save_folder(&mut self, folder: &Path) -> Result<(), TrackError> {
         let Some(path) = self.shelf_file(folder) else {
             return Ok(());
@@ -156,13 +164,12 @@ impl UsageCache {
         let Some(shelf) = self.shelves.get_mut(folder) else {
             return Ok(());
         };
-        shelf.0.retain(|name, _| {
-            let gone = facts(&folder.join(name), Links::Follow);
-            !matches!(
-                gone,
-                Err(whosup_core::sidecar::file::ReadFileError::NotFound { .. })
-            )
-        });
+        let is_there = |name: &str| {
+            let facts = facts_of_any(&folder.join(name), Links::Follow);
+            !matches!(facts, Err(error) if error.kind() == io::ErrorKind::NotFound)
+        };
+        shelf.transcripts.retain(|name, _| is_there(name));
+        shelf.sessions.retain(|_, kept| is_there(&kept.file));
         // Nothing is lost that can't be counted again.
         replace(&path, IN_FOLDER, &shelf.to_bytes(), Durable::Later)
             .map_err(TrackError::at("write", &path))

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::AgentId;
+use whosup_core::sidecar::SessionId;
 use whosup_core::sources::agents::adapter;
-use whosup_track::{CountJob, UsageCache};
+use whosup_core::sources::usage::Tally;
+use whosup_track::{CountJob, UsageCache, WholeSession};
 
 struct World {
     home: tempfile::TempDir,
@@ -127,4 +129,49 @@ fn what_is_planted_in_the_place_of_the_cache_is_neither_read_nor_written() {
     fs::set_permissions(world.cache(), fs::Permissions::from_mode(0o777)).unwrap();
     world.append("a", "2", 1);
     assert_eq!(world.count(&["a"]), (vec![Some(6)], true));
+}
+
+/// Makes a file that was last written to an hour ago.
+fn write_long_ago(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(an_hour_ago).unwrap();
+}
+
+#[test]
+fn a_session_of_a_database_is_kept_until_one_of_its_files_changes() {
+    let world = World::new();
+    let home = world.home.path().to_owned();
+    let environment = Environment::new(Some(home.clone()), Some(home), []);
+    let files = [world.transcript("a.db"), world.transcript("a.db-wal")];
+    write_long_ago(&files[0], "one");
+    let session = || WholeSession::new(&SessionId::parse("ses_1").unwrap(), &files, None);
+    let mut tally = Tally::default();
+    tally.lost_lines = 3;
+    let keep = || {
+        let mut cache = UsageCache::of(&environment);
+        cache.keep_whole(session(), &tally);
+        cache.save().unwrap();
+    };
+    let kept = || UsageCache::of(&environment).whole(&session());
+
+    keep();
+    assert_eq!(kept(), Some(tally.clone()));
+    write_long_ago(&files[1], "a commit");
+    assert_eq!(kept(), None);
+    keep();
+    assert_eq!(kept(), Some(tally.clone()));
+    // Another write in the same moment would not show.
+    fs::write(&files[1], "another commit").unwrap();
+    assert_eq!(kept(), None);
+    keep();
+    write_long_ago(&files[1], "a commit, later");
+    assert_eq!(kept(), None);
+    keep();
+    fs::remove_file(&files[0]).unwrap();
+    assert_eq!(kept(), None);
+    keep();
+    let text = fs::read_to_string(&world.kept()[0]).unwrap();
+    assert!(!text.contains("ses_1"), "{text}");
 }

@@ -246,13 +246,11 @@ fn what_a_document_counts_is_on_the_last_day_of_its_session() {
     let id = "0a022b20-e8f2-410e-9552-000000000001";
     let usage_of_reply = json!({ "model": "nobody-knows", "prompt_tokens": 40, "completion_tokens": 5,
         "prompt_tokens_details": { "cached_tokens": 30 } });
-    let document = json!({ "sessionId": id, "title": "x", "workspaceDirectory": world.work_dir(),
+    let mut document = json!({ "sessionId": id, "title": "x", "workspaceDirectory": world.work_dir(),
         "history": [{ "message": { "role": "assistant", "content": "x", "usage": usage_of_reply } }],
         "usage": { "promptTokens": 40, "completionTokens": 5 } });
-    world.write(
-        &format!(".continue/sessions/{id}.json"),
-        document.to_string(),
-    );
+    let name = format!(".continue/sessions/{id}.json");
+    world.write(&name, document.to_string());
     let answer = usage(&world, &["--agent", "continue"]);
     let [row] = answer["rows"].as_array().unwrap().as_slice() else {
         panic!("{answer:#}");
@@ -265,4 +263,29 @@ fn what_a_document_counts_is_on_the_last_day_of_its_session() {
         (&row["hours_live"], &row["cpu_seconds"]),
         (&json!(null), &json!(null))
     );
+
+    // Once it has rested, its counts are kept, and nothing else answers the next time.
+    let rest = || {
+        let path = world.home().join(&name);
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        let an_hour = std::time::Duration::from_secs(3_600);
+        file.set_modified(std::time::SystemTime::now() - an_hour)
+            .unwrap();
+    };
+    rest();
+    let counted = usage(&world, &["--agent", "continue"]);
+    assert_eq!(counts(&counted["rows"][0]), [10, 30, 0, 5]);
+    let cache = world.home().join(".cache/whosup/usage");
+    let kept = std::fs::read_dir(cache).unwrap().next().unwrap().unwrap();
+    let text = std::fs::read_to_string(kept.path()).unwrap();
+    assert!(text.contains(id), "{text}");
+    std::fs::write(kept.path(), text.replace("[10,30,", "[11,30,")).unwrap();
+    let again = usage(&world, &["--agent", "continue"]);
+    assert_eq!(counts(&again["rows"][0]), [11, 30, 0, 5]);
+    document["history"][0]["message"]["usage"]["prompt_tokens"] = 50.into();
+    document["usage"]["promptTokens"] = 50.into();
+    world.write(&name, document.to_string());
+    rest();
+    let changed = usage(&world, &["--agent", "continue"]);
+    assert_eq!(counts(&changed["rows"][0]), [20, 30, 0, 5]);
 }

@@ -145,7 +145,8 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// The transcripts that record the usage of a session.
+    /// The transcripts that record the usage of a session; for [`Self::counted_records`] all
+    /// files of which one changes with the records. What it counts is not kept without these.
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
         sketch.transcript.iter().cloned().collect()
     }

@@ -14,11 +14,27 @@ use crate::sources::transcript::Cursor;
 
 /// The version of the format and of what counting means. What another version kept is
 /// counted again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// Several transcripts that were counted, by the name of each.
+/// What was counted of the files of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shelf(pub BTreeMap<String, Kept>);
+pub struct Shelf {
+    /// Transcripts, by the name of each.
+    pub transcripts: BTreeMap<String, Kept>,
+    /// Sessions whose records are read as a whole, by their ids.
+    pub sessions: BTreeMap<String, KeptSession>,
+}
+
+/// A session that was counted, and the files that it was counted from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptSession {
+    /// The name of the first of these files.
+    pub file: String,
+    /// A hash of what these files were: another one shows that some file has changed.
+    pub state: u64,
+    /// What was counted.
+    pub tally: Tally,
+}
 
 /// One transcript that was counted, and the file that it was then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +51,15 @@ pub struct Kept {
 struct ShelfFile {
     version: u32,
     files: BTreeMap<String, KeptFile>,
+    sessions: BTreeMap<String, KeptSessionFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptSessionFile {
+    file: String,
+    state: u64,
+    sums: Vec<(SlotFile, SumsFile)>,
+    lost_lines: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,34 +146,76 @@ const fn sums_of(file: SumsFile) -> Sums {
     }
 }
 
+fn files_of(sums: BTreeMap<Slot, Sums>) -> Vec<(SlotFile, SumsFile)> {
+    let sums = sums.into_iter();
+    sums.map(|(slot, sums)| (slot_file(slot), sums_file(&sums)))
+        .collect()
+}
+
+fn sums_in(files: Vec<(SlotFile, SumsFile)>) -> BTreeMap<Slot, Sums> {
+    let files = files.into_iter();
+    files
+        .map(|(slot, sums)| (slot_of(slot), sums_of(sums)))
+        .collect()
+}
+
 impl Shelf {
     /// Reads what was kept; nothing if that is damaged or of another version.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let read = serde_json::from_slice::<ShelfFile>(bytes).ok();
-        let files = read
-            .filter(|read| read.version == VERSION)
-            .map(|read| read.files);
-        let files = files.unwrap_or_default().into_iter();
-        Self(
-            files
+        let Some(read) = read.filter(|read| read.version == VERSION) else {
+            return Self::default();
+        };
+        let (files, sessions) = (read.files.into_iter(), read.sessions.into_iter());
+        Self {
+            transcripts: files
                 .filter_map(|(name, file)| Some((name, file.into_kept()?)))
                 .collect(),
-        )
+            sessions: sessions
+                .map(|(id, session)| (id, session.into_kept()))
+                .collect(),
+        }
     }
 
     /// Writes it.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let files = self.0.iter();
+        let (transcripts, sessions) = (self.transcripts.iter(), self.sessions.iter());
         let file = ShelfFile {
             version: VERSION,
-            files: files
+            files: transcripts
                 .map(|(name, kept)| (name.clone(), KeptFile::of(kept)))
+                .collect(),
+            sessions: sessions
+                .map(|(id, kept)| (id.clone(), KeptSessionFile::of(kept)))
                 .collect(),
         };
         // Maps have texts for keys, and numbers are whole: there is nothing to fail.
         serde_json::to_vec(&file).unwrap_or_default()
+    }
+}
+
+impl KeptSessionFile {
+    fn of(kept: &KeptSession) -> Self {
+        Self {
+            file: kept.file.clone(),
+            state: kept.state,
+            sums: files_of(kept.tally.sums.clone()),
+            lost_lines: kept.tally.lost_lines,
+        }
+    }
+
+    fn into_kept(self) -> KeptSession {
+        KeptSession {
+            file: self.file,
+            state: self.state,
+            tally: Tally {
+                sums: sums_in(self.sums),
+                lost_lines: self.lost_lines,
+                ..Tally::default()
+            },
+        }
     }
 }
 
@@ -167,9 +234,7 @@ impl KeptFile {
             offset: cursor.offset,
             fingerprint: cursor.fingerprint,
             long_line_start: cursor.long_line_start,
-            sums: (tally.sums.into_iter())
-                .map(|(slot, sums)| (slot_file(slot), sums_file(&sums)))
-                .collect(),
+            sums: files_of(tally.sums),
             lost_lines: tally.lost_lines,
             model: tally.model,
             branch: tally.branch,
@@ -199,9 +264,7 @@ impl KeptFile {
             long_line_start: self.long_line_start,
         };
         let tally = Tally {
-            sums: (self.sums.into_iter())
-                .map(|(slot, sums)| (slot_of(slot), sums_of(sums)))
-                .collect(),
+            sums: sums_in(self.sums),
             lost_lines: self.lost_lines,
             model: self.model,
             branch: self.branch,

@@ -19,7 +19,7 @@ mod tests;
 #[cfg(feature = "reader")]
 pub use self::cost::{Cost, NO_MODEL, Usage};
 pub use self::counter::{Counted, Counting};
-pub use self::kept::{Kept, Shelf};
+pub use self::kept::{Kept, KeptSession, Shelf};
 #[cfg(feature = "reader")]
 pub use self::prices::Prices;
 pub use self::sums::{QUARTER_MS, Slot, Sums};

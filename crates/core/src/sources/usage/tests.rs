@@ -351,7 +351,15 @@ fn what_a_cache_kept_is_read_as_it_was_and_what_is_damaged_is_nothing() {
         modified_ms: Some(5),
         counted: made.count(None),
     };
-    let shelf = Shelf([("a".to_owned(), kept)].into());
+    let whole = KeptSession {
+        file: "a.json".to_owned(),
+        state: 9,
+        tally: kept.counted.tally.sums_alone(),
+    };
+    let shelf = Shelf {
+        transcripts: [("a".to_owned(), kept)].into(),
+        sessions: [("s".to_owned(), whole)].into(),
+    };
     let bytes = shelf.to_bytes();
     assert_eq!(Shelf::parse(&bytes), shelf);
     for cut in 0..bytes.len() {
@@ -359,7 +367,7 @@ fn what_a_cache_kept_is_read_as_it_was_and_what_is_damaged_is_nothing() {
     }
     let other = String::from_utf8(bytes)
         .unwrap()
-        .replacen("\"version\":1", "\"version\":0", 1);
+        .replacen("\"version\":2", "\"version\":0", 1);
     assert_eq!(Shelf::parse(other.as_bytes()), Shelf::default());
 }
 
@@ -398,8 +406,10 @@ proptest! {
                 let now = made.count(counted);
                 // Each time as a cache gives it back.
                 let kept = Kept { len: 0, modified_ms: None, counted: now };
-                let shelf = Shelf([("t".to_owned(), kept)].into());
-                counted = Shelf::parse(&shelf.to_bytes()).0.remove("t").map(|kept| kept.counted);
+                let transcripts = [("t".to_owned(), kept)].into();
+                let shelf = Shelf { transcripts, ..Shelf::default() };
+                let kept = Shelf::parse(&shelf.to_bytes()).transcripts.remove("t");
+                counted = kept.map(|kept| kept.counted);
                 prop_assert!(counted.is_some());
                 start = end;
             }

@@ -7,13 +7,14 @@
 //! names the process (`pid:4711:` and a UUID), never the thread. Rows are
 //! written every ten seconds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::file::{Links, facts};
 
 use super::state_db::{Failure, newest};
 use crate::adapter::Opening;
+use crate::sources::agents::kit::database::with_wal;
 use crate::sources::sqlite::{Database, SqliteError, integer, text};
 
 /// How large the database may be, its WAL included, in bytes, to be worth a look:
@@ -41,10 +42,9 @@ pub(super) fn openings(home: &Path) -> Result<Vec<Opening>, Failure> {
     let Some(path) = newest(home, "logs_")? else {
         return Ok(Vec::new());
     };
-    let mut wal = path.clone().into_os_string();
-    wal.push("-wal");
-    let len = |path: &Path| facts(path, Links::Follow).map_or(0, |facts| facts.len);
-    if len(&path).saturating_add(len(Path::new(&wal))) > LOG_BYTES_MAX {
+    let len = |path: &PathBuf| facts(path, Links::Follow).map_or(0, |facts| facts.len);
+    let [database, wal] = with_wal(&path);
+    if len(&database).saturating_add(len(&wal)) > LOG_BYTES_MAX {
         return Ok(Vec::new());
     }
     read(&path).map_err(|error| (path, error.reason()))

@@ -38,6 +38,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::database::with_wal;
 use crate::sources::usage::Counting;
 
 /// The id of this agent.
@@ -144,6 +145,11 @@ impl Adapter for Crush {
 
     fn counting(&self) -> Option<&'static Counting> {
         Some(&tokens::COUNTING)
+    }
+
+    fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
+        let database = sketch.transcript.as_deref();
+        database.map(with_wal).into_iter().flatten().collect()
     }
 
     fn counted_records(

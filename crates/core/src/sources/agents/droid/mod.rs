@@ -123,6 +123,11 @@ impl Adapter for Droid {
         Some(&tokens::COUNTING)
     }
 
+    fn counted_files(&self, _sketch: &Sketch) -> Vec<PathBuf> {
+        // The settings are small, and those of the session before count too.
+        Vec::new()
+    }
+
     fn counted_records(
         &self,
         sketches: &[&Sketch],

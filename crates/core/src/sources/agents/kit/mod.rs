@@ -1,6 +1,7 @@
 //! Code that adapters share, so that an agent's folder contains only what differs.
 
 pub(crate) mod bad_lines;
+pub(crate) mod database;
 pub(crate) mod dialect;
 pub(crate) mod document;
 pub(crate) mod event_names;

@@ -66,6 +66,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::database::with_wal;
 use crate::sources::agents::kit::folder::{metadata, names_in};
 use crate::sources::usage::Counting;
 
@@ -190,6 +191,11 @@ impl Adapter for OpenCode {
 
     fn counting(&self) -> Option<&'static Counting> {
         Some(&tokens::COUNTING)
+    }
+
+    fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
+        let databases = self.0.databases_of(&sketch.key.home, &mut Vec::new());
+        databases.iter().flat_map(|path| with_wal(path)).collect()
     }
 
     fn counted_records(
