@@ -14,7 +14,7 @@ use whosup_core::machine::command::{CommandError, CommandOutput, Commands, Syste
 use whosup_core::sources::panes::{
     Going, Pane, PaneHost, Panes, Typing, screen::Screen, zellij::Zellij,
 };
-use whosup_process::Pid;
+use whosup_process::{Pid, Process};
 
 use super::server::{Server, machine_below, wait_for};
 
@@ -320,16 +320,24 @@ impl RealZellij {
         its.tmux.run(&["respawn-pane", "-k", "-t", "%0", &line]);
         let socket = its.directory.join("z/contract_version_1/one");
         let argument = socket.as_os_str().to_owned();
-        its.server = wait_for("a server of zellij", || {
+        its.server = wait_for("a server of zellij that has started its first pane", || {
             let machine = Machine::here();
-            let mut all = machine.table().processes().unwrap().iter();
+            let all = machine.table().processes().unwrap();
             let is_its = |argv: &[OsString]| argv.contains(&argument);
-            let server = all.find(|process| {
+            let is_server = |process: &&Process| {
                 let details = machine.table().details(process);
-                // It forks twice to become a daemon: what leads a Unix session is about to exit.
-                let is_daemon = process.tty.is_none() && process.unix_session != process.pid.get();
-                let is_zellij = process.comm == b"zellij" && is_daemon;
-                is_zellij && details.argv.as_deref().is_ok_and(is_its)
+                let argv = details.argv.as_deref();
+                process.comm == b"zellij" && process.tty.is_none() && argv.is_ok_and(is_its)
+            };
+            let servers: Vec<&Process> = all.iter().filter(is_server).collect();
+            for server in &servers {
+                // A look from its first moment on does not end it.
+                Zellij.list(&machine_below(vec![server.pid], its.with(), &[]));
+            }
+            // It forks twice to become a daemon: what leads a Unix session is about to exit.
+            let server = servers.into_iter().find(|server| {
+                let has_child = all.iter().any(|child| child.ppid == Some(server.pid));
+                server.unix_session != server.pid.get() && has_child
             });
             server.map(|process| process.pid)
         });

@@ -16,3 +16,4 @@ mod live_join;
 mod recognized;
 mod recorded;
 mod server;
+mod wezterm;

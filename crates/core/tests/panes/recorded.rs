@@ -54,8 +54,10 @@ fn complained(text: &str) -> Result<CommandOutput, CommandError> {
     })
 }
 
+const BEGAN_MS: i64 = 1_790_000_000_000;
+
 fn process(pid: i32, ppid: i32, comm: &str) -> RecordedProcess {
-    RecordedProcess::new(pid, 100, 1_790_000_000_000)
+    RecordedProcess::new(pid, 100, BEGAN_MS)
         .ppid(ppid)
         .comm(comm)
         .uid(0)
@@ -66,13 +68,22 @@ fn list(
     processes: impl IntoIterator<Item = RecordedProcess>,
     answer: Result<CommandOutput, CommandError>,
 ) -> (Found<Vec<Pane>>, Vec<String>) {
+    list_at(BEGAN_MS + 60_000, host, processes, answer)
+}
+
+fn list_at(
+    now_ms: i64,
+    host: &dyn PaneHost,
+    processes: impl IntoIterator<Item = RecordedProcess>,
+    answer: Result<CommandOutput, CommandError>,
+) -> (Found<Vec<Pane>>, Vec<String>) {
     let world = Recorded::initial().with(process(1, 0, "init"));
     let world = processes.into_iter().fold(world, Recorded::with);
     let runs = Mutex::default();
     let answer = Arc::new(Answer { answer, runs });
     let machine = Machine::new(
         Environment::default(),
-        0,
+        now_ms,
         ProcessTable::look(Arc::new(world)),
         Mounts::default(),
         Arc::clone(&answer) as Arc<dyn Commands>,
@@ -91,13 +102,13 @@ fn wezterm() -> [RecordedProcess; 3] {
     ]
 }
 
-/// As the documentation of `wezterm cli list` has it, with a pane of another computer.
+/// As `wezterm cli list` of 2025-02-23 prints it, with a pane of another computer.
 const WEZTERM_LIST: &str = r#"[
   {"window_id": 0, "tab_id": 0, "pane_id": 0, "workspace": "default",
-   "size": {"rows": 24, "cols": 80, "pixel_width": 640, "pixel_height": 480, "dpi": 96},
-   "title": "wezterm cli list", "cwd": "file://foo/home/dev/", "cursor_x": 0, "cursor_y": 17,
+   "size": {"rows": 24, "cols": 80, "pixel_width": 640, "pixel_height": 384, "dpi": 0},
+   "title": "cat", "cwd": "file:///home/dev/", "cursor_x": 0, "cursor_y": 0,
    "cursor_shape": "Default", "cursor_visibility": "Visible", "left_col": 0, "top_row": 0,
-   "tab_title": "", "window_title": "wezterm cli list", "is_active": false,
+   "tab_title": "", "window_title": "", "is_active": true,
    "is_zoomed": false, "tty_name": "/dev/pts/2"},
   {"window_id": 0, "tab_id": 5, "pane_id": 7, "workspace": "default",
    "title": "claude", "cwd": "file://foo/home/dev/", "tab_title": "api",
@@ -185,6 +196,33 @@ fn a_host_that_fails_is_a_problem() {
         Err(CommandError::TimedOut { program, time_max })
     };
     check(&Screen, screen.to_vec(), slow(), "no answer within 2000 ms");
+}
+
+#[test]
+fn no_zellij_is_asked_while_one_is_starting() {
+    let server =
+        |pid: i32, socket: &str| process(pid, 1, "zellij").argv(&["zellij", "--server", socket]);
+    let both = || {
+        let child = process(1000, 900, "bash").tty(136, 2);
+        [
+            server(900, "/nowhere/z/one"),
+            child,
+            server(901, "/nowhere/z/two"),
+        ]
+    };
+    let problems = |now_ms| {
+        let (listed, runs) = list_at(now_ms, &Zellij, both(), printed("[]"));
+        assert_eq!(runs, <[&str; 0]>::default());
+        let problems = listed.problems.into_iter();
+        problems.map(|one| one.message).collect::<Vec<_>>()
+    };
+    let starting = "cannot list the panes of zellij server `901`: it is starting, and a question \
+                    would end it (zellij-org/zellij#5632)";
+    assert_eq!(problems(BEGAN_MS + 1_000), [starting]);
+    // Later its programs have ended: only their sockets are missing here.
+    let lost =
+        |pid| format!("cannot list the panes of zellij server `{pid}`: no socket leads to it");
+    assert_eq!(problems(BEGAN_MS + 60_000), [lost(900), lost(901)]);
 }
 
 /// A variable is inherited, and anybody may set it: two that say the same say nothing.

@@ -3,7 +3,7 @@
 //! `wezterm cli list --format json` lists each pane with the path of its terminal. Panes
 //! have the socket of their server in `WEZTERM_UNIX_SOCKET`. A pane counts only if a child
 //! of that server has its terminal: a window shows panes of other servers too, on other
-//! computers among them. (By the documentation of WezTerm 20240203, and its answer there.)
+//! computers among them. (Seen with `wezterm-mux-server` of 2025-02-23.)
 
 use std::time::Instant;
 

@@ -7,8 +7,10 @@
 //! was renamed has another socket than its server was started with. Sessions that have
 //! exited have no server, and are not asked.
 //!
-//! `zellij action` removes sockets without a listener before it answers, as every command of
-//! zellij does. (Read in the sources of zellij 0.45.1, and seen there, 2026-11.)
+//! `zellij action` connects to all sockets before it answers, as every command of zellij does,
+//! and removes those without a listener. A server that is starting, and has no first client
+//! yet, does not survive that (zellij-org/zellij#5632), so that none is asked meanwhile.
+//! (Read in the sources of zellij 0.45.1, and seen there, 2026-11.)
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,7 +18,9 @@ use std::time::Instant;
 use serde::Deserialize;
 use whosup_process::{Pid, Process};
 
-use super::servers::{ServerProcess, ask_all, child_of, children_by_id, find_ours, run, silent};
+use super::servers::{
+    ServerProcess, ask_all, child_of, children, children_by_id, find_ours, run, silent,
+};
 use super::{Going, Input, Pane, PaneHost, Typing, Viewer};
 use crate::adapter::Invocation;
 use crate::machine::Machine;
@@ -28,6 +32,9 @@ const ZELLIJ: &str = "zellij";
 const CONTRACT: &str = "contract_version_";
 /// How many panes of one session are kept.
 const PANES_MAX: usize = 10_000;
+/// How long a server without a child may be starting, in milliseconds. A later one has
+/// programs that have ended.
+const START_MS_MAX: i64 = 10_000;
 /// How many entries of a directory are looked at.
 const ENTRIES_MAX: usize = 1_000;
 
@@ -71,7 +78,16 @@ impl PaneHost for Zellij {
         let servers = servers
             .into_iter()
             .filter(|server| server.option("--server").is_some());
-        let sessions = locate(machine, servers.collect());
+        let servers: Vec<ServerProcess> = servers.collect();
+        let starting = servers.iter().find(|server| is_starting(machine, server));
+        if let Some(server) = starting {
+            let reason = "it is starting, and a question would end it (zellij-org/zellij#5632)";
+            return Found {
+                found: Vec::new(),
+                problems: vec![silent(ZELLIJ, server.process.pid, reason)],
+            };
+        }
+        let sessions = locate(machine, servers);
         let deadline = machine.commands().deadline();
         let answers = ask_all(ZELLIJ, &sessions, |session| ask(machine, session, deadline));
         let mut found: Found<Vec<Pane>> = Found::default();
@@ -121,6 +137,16 @@ impl PaneHost for Zellij {
         let write = action(pane, &["write", "--pane-id", id, "13"])?;
         Some(Typing::at_once(vec![Input::of(write)]))
     }
+}
+
+/// A server may have no client yet: with the first one it starts the program of its first pane.
+fn is_starting(machine: &Machine, server: &ServerProcess) -> bool {
+    let began_at_ms = server.process.began_at_ms.as_ref();
+    let is_young = began_at_ms.is_ok_and(|began| began + START_MS_MAX > machine.now_ms());
+    // On its way to become a daemon it is its own child.
+    let mut programs =
+        children(machine, &server.process).filter(|child| child.comm != ZELLIJ.as_bytes());
+    is_young && programs.next().is_none()
 }
 
 /// Finds the current socket of each server: the socket that it was started with, or, if only
