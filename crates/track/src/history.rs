@@ -54,7 +54,9 @@ impl HistoryFile {
     pub(crate) fn note(&self, line: &HistoryLine) -> Result<(), TrackError> {
         let is_said = |last: &HistoryLine| {
             let name = |line: &HistoryLine| (line.what, line.agent.clone(), line.session.clone());
-            name(last) == name(line)
+            // Whoever takes it up again may have worked in another session meanwhile.
+            let is_again = line.what == HistoryEvent::TakenUp && line.at_ms > last.at_ms;
+            name(last) == name(line) && !is_again
         };
         if self.history.lines.last().is_some_and(is_said) {
             return Ok(());

@@ -238,8 +238,15 @@ impl Model {
             if open().any(is_there) {
                 continue;
             }
-            let taken = self.taken.get(&last.process);
-            let was_left = taken.is_some_and(|taken| taken.has_left(of, last.heard_ms));
+            let has_left = |owner: &Owner| {
+                let taken = self.taken.get(&owner.process);
+                taken.is_some_and(|taken| taken.has_left(of, owner.heard_ms))
+            };
+            // Another process may have reported its end and moved on, before or after this one
+            // was killed: either may be the cause.
+            let said = scene.end(session).map(|(cause, _)| cause);
+            let is_left_by_one = || known.owners.iter().any(has_left);
+            let was_left = has_left(last) || said == Some(EndCause::Superseded) && is_left_by_one();
             let cause = match self.live[last.process.0] {
                 _ if was_left => EndCause::Superseded,
                 Some(_) => EndCause::PidReused,

@@ -249,3 +249,17 @@ fn no_agent_above_a_hook_means_no_owner_and_never_a_shell() {
     scene.report(303, "s1", "Stop", json!({}));
     check(&scene, "s1", Phase::Idle, P1);
 }
+
+/// The hook of the start of the other session has not run.
+#[test]
+fn a_session_that_was_left_for_one_taken_up_again_is_no_orphan() {
+    let mut scene = scene();
+    scene.report(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    scene.report(P1, "s2", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.kill(P1);
+    scene.sweep();
+    let cause = |session| scene.end(session).map(|(cause, _)| cause);
+    assert_eq!(cause("s1"), Some(EndCause::ProcessGone));
+    assert_eq!(cause("s2"), Some(EndCause::Superseded));
+}
