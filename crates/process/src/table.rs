@@ -24,7 +24,16 @@ pub struct ProcessTable {
     view: View,
     listed: Result<Listed, ProbeError>,
     details: Mutex<HashMap<(Pid, StartStamp), Arc<Details>>>,
+    variables: Mutex<HashMap<(Pid, StartStamp), Variables>>,
     has_nested: OnceLock<bool>,
+}
+
+/// Variables of one process that were read.
+#[derive(Debug)]
+struct Variables {
+    /// Those that were asked for, also in vain.
+    names: Vec<String>,
+    found: Vec<(String, OsString)>,
 }
 
 #[derive(Debug)]
@@ -56,6 +65,7 @@ impl ProcessTable {
             view,
             listed,
             details: Mutex::new(HashMap::new()),
+            variables: Mutex::new(HashMap::new()),
             has_nested: OnceLock::new(),
         }
     }
@@ -155,13 +165,33 @@ impl ProcessTable {
         self.backend.executable(process)
     }
 
-    /// Named variables of a process's environment.
+    /// Named variables of a process's environment. What was read last is kept: who asks for
+    /// all names first reads it once.
     ///
     /// # Errors
     ///
     /// [`Absent`] if the environment could not be read.
     pub fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
-        self.backend.environment(process, names)
+        let key = (process.pid, process.stamp.clone());
+        let lock = || {
+            let kept = self.variables.lock();
+            kept.unwrap_or_else(PoisonError::into_inner)
+        };
+        let is_wanted = |(name, _): &&(String, OsString)| names.contains(&name.as_str());
+        if let Some(kept) = lock().get(&key)
+            && names
+                .iter()
+                .all(|name| kept.names.iter().any(|one| one == name))
+        {
+            return Ok(kept.found.iter().filter(is_wanted).cloned().collect());
+        }
+        let found = self.backend.environment(process, names)?;
+        let kept = Variables {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            found: found.clone(),
+        };
+        lock().insert(key, kept);
+        Ok(found)
     }
 
     /// The files that a process has open, those that have a path.
@@ -222,14 +252,18 @@ impl ProcessTable {
             let Ok(listed) = &self.listed else {
                 return false;
             };
-            listed
-                .processes
-                .iter()
-                .filter(|process| !process.is_kernel_thread)
-                .any(|process| {
-                    let inner_pids = self.backend.inner_pids(process);
-                    inner_pids.is_ok_and(|pids| pids.len() > 1)
-                })
+            // What was read of a process already need not be read again.
+            let read = self.details.lock();
+            let read = read.unwrap_or_else(PoisonError::into_inner).clone();
+            let is_nested = |process: &Process| {
+                let key = (process.pid, process.stamp.clone());
+                let known = read.get(&key).map(|details| details.inner_pids.clone());
+                let inner_pids = known.unwrap_or_else(|| self.backend.inner_pids(process));
+                inner_pids.is_ok_and(|pids| pids.len() > 1)
+            };
+            let processes = listed.processes.iter();
+            let mut processes = processes.filter(|process| !process.is_kernel_thread);
+            processes.any(is_nested)
         })
     }
 

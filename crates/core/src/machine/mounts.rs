@@ -34,6 +34,8 @@ pub struct Mounts {
     table: OnceLock<Option<Table>>,
     /// Known directories, each looked up once.
     known: Mutex<Known>,
+    /// Known directories whose paths have no links, where no mount is relied on.
+    local: Mutex<Known>,
 }
 
 /// What is mounted, in the order of mounting.
@@ -67,6 +69,7 @@ impl Mounts {
         Self {
             table: OnceLock::new(),
             known: Mutex::default(),
+            local: Mutex::default(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Mounts {
         Self {
             table: OnceLock::from(Some(Table::parse(text))),
             known: Mutex::default(),
+            local: Mutex::default(),
         }
     }
 
@@ -85,6 +89,10 @@ impl Mounts {
 
     pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn local(&self) -> MutexGuard<'_, Known> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file system that `path` lies on. Without a table, as on some platforms, a file counts
@@ -158,6 +166,7 @@ impl Default for Mounts {
         Self {
             table: OnceLock::from(None),
             known: Mutex::default(),
+            local: Mutex::default(),
         }
     }
 }

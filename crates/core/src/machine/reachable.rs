@@ -148,7 +148,7 @@ impl Mounts {
     pub(crate) fn way_to(&self, path: &Path) -> Option<Way> {
         let no_table = Table::default();
         let table = self.table().unwrap_or(&no_table);
-        let mut known = Known::default();
+        let mut known = self.local();
         let mut walk = Walk::new(table, &mut known);
         walk.links = Some(Vec::new());
         let walked = walk.to(path);
@@ -298,7 +298,9 @@ impl<'a> Walk<'a> {
             }
             _ => self.barred(path.to_owned(), None, WhyNot::Relative),
         };
-        if self.known.directories.len() < DIRECTORIES_MAX {
+        // Links that are wanted have to be found each time.
+        let is_kept = self.links.is_none() || walked.path.as_os_str() == path.as_os_str();
+        if is_kept && self.known.directories.len() < DIRECTORIES_MAX {
             let written = path.as_os_str().to_owned();
             self.known.directories.insert(written, Arc::clone(&walked));
         }

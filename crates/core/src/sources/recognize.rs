@@ -24,6 +24,8 @@ pub use look_through::look_through;
 pub use possible::PossibleProcess;
 pub(crate) use possible::{Possible, possible_agents};
 
+/// The variable that shells keep the current directory in.
+const LAUNCH_DIRECTORY: &str = "PWD";
 /// How many agent processes one scan looks at.
 const AGENT_PROCESSES_MAX: usize = 10_000;
 
@@ -244,16 +246,21 @@ fn is_name_of_candidate(name: &str) -> bool {
 /// Whether a listed process has exited before its homes could be read: then its homes are
 /// unknown, and it serves no session.
 fn has_gone_since(machine: &Machine, process: &Process) -> bool {
-    let environment = machine.table().environment(process, &["HOME"]);
+    let environment = machine.table().backend().environment(process, &["HOME"]);
     matches!(environment, Err(Absent::Exited | Absent::Vanished))
 }
 
 /// The homes that a process uses, by arguments and environment. If these cannot be read, the
 /// open files decide. Empty if neither names a home.
 fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Vec<PathBuf> {
-    let names = adapter.profile().home_variables;
-    machine
-        .environment_of(program.process, names)
+    let of_homes = adapter.profile().home_variables;
+    let of_launched = adapter.programs().variables_of_launched;
+    // What is asked for later is read with them. In an environment that was overwritten in part,
+    // these may be there, and others not.
+    let all = [of_homes, of_launched, &[LAUNCH_DIRECTORY]].concat();
+    let environment = machine.environment_of(program.process, &all);
+    environment
+        .or_else(|| machine.environment_of(program.process, of_homes))
         .filter(|environment| environment.home().is_some())
         .map_or_else(
             || homes_held_open(machine, adapter, program.process),
@@ -264,8 +271,9 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
 /// The start directory of a process, by its environment. (Shells and tmux set `PWD`. A
 /// program that its parent starts elsewhere inherits the parent's directory, which exists.)
 fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
-    let environment = machine.environment_of(program.process, &["PWD"]);
-    let named = environment.as_ref().and_then(|all| all.variable("PWD"));
+    let environment = machine.environment_of(program.process, &[LAUNCH_DIRECTORY]);
+    let named = environment.as_ref();
+    let named = named.and_then(|all| all.variable(LAUNCH_DIRECTORY));
     let Some(named) = named.map(Path::new).filter(|named| named.is_absolute()) else {
         return LaunchedIn::NotKnown;
     };

@@ -1,6 +1,7 @@
 //! One look at a table: who is listed, and who exists.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
@@ -32,7 +33,7 @@ const KERNEL_STAT_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Look<'a> {
     pub(super) table: &'a Proc,
-    root: OwnedFd,
+    root: Arc<OwnedFd>,
     clock: Option<Clock>,
     pub(super) buffer: Vec<u8>,
 }
@@ -40,7 +41,8 @@ pub(super) struct Look<'a> {
 impl<'a> Look<'a> {
     /// Opens the folder of a table.
     pub(super) fn open(table: &'a Proc) -> Result<Self, ProbeError> {
-        let root = match open_root(table.root()) {
+        let opened = table.opened.get().map(Arc::clone);
+        let root = match opened.map_or_else(|| open_root(table.root()).map(Arc::new), Ok) {
             Ok(root) => root,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 return Err(ProbeError::NotOurs {
@@ -54,6 +56,10 @@ impl<'a> Look<'a> {
                 });
             }
         };
+        // Another folder may be replaced by one of the same name.
+        if table.is_system() {
+            table.opened.get_or_init(|| Arc::clone(&root));
+        }
         Ok(Self {
             table,
             root,

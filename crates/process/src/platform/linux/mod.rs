@@ -25,8 +25,10 @@ mod terminal;
 mod view;
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use look::Look;
 
@@ -42,6 +44,8 @@ const SYSTEM_ROOT: &str = "/proc";
 #[derive(Debug)]
 pub struct Proc {
     root: PathBuf,
+    /// The folder of the running kernel's table, opened once: every process is looked up in it.
+    opened: OnceLock<Arc<OwnedFd>>,
     /// The PID for which this table was last seen to be ours; 0 before that.
     seen_ours_by: AtomicI32,
 }
@@ -62,6 +66,7 @@ impl Proc {
     pub const fn at(root: PathBuf) -> Self {
         Self {
             root,
+            opened: OnceLock::new(),
             seen_ours_by: AtomicI32::new(0),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, Links, facts};
+use whosup_sidecar::file::FileFacts;
 
 use super::AGENT;
 use super::events::DIALECT;
@@ -72,7 +72,7 @@ impl Scanning<'_> {
         let named: BTreeSet<&SessionId> = self
             .logs
             .values()
-            .flat_map(|(_, log)| log.foreground.iter().map(|(id, _)| id))
+            .flat_map(|(_, _, log)| log.foreground.iter().map(|(id, _)| id))
             .collect();
         let is_of_interest = |session: &&SessionDir| {
             session.has_events()
@@ -101,7 +101,7 @@ impl Scanning<'_> {
             .values()
             .filter(|session| session.locks.iter().any(|lock| self.is_by(lock, server)))
             .collect();
-        let in_log = self.logs.get(&pid).and_then(|(_, log)| log.in_front());
+        let in_log = self.logs.get(&pid).and_then(|(_, _, log)| log.in_front());
         if loaded.len() > 1 && self.is_torn(pid) {
             // Any of them may be in front, even a session without messages.
             return Shown::default();
@@ -278,7 +278,7 @@ impl Scanning<'_> {
     /// front, or open beside that.
     fn claims_of_logs(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> Vec<Claim> {
         let mut claims = Vec::new();
-        for (pid, (path, log)) in &self.logs {
+        for (pid, (path, facts, log)) in &self.logs {
             let is_held = session
                 .locks
                 .iter()
@@ -286,9 +286,6 @@ impl Scanning<'_> {
             if is_held {
                 continue;
             }
-            let Ok(facts) = facts(path, Links::Refuse) else {
-                continue;
-            };
             let claim = |dated_at_ms, serving, says: String| {
                 let subject = Subject::Process(*pid);
                 Claim {
@@ -296,7 +293,7 @@ impl Scanning<'_> {
                     modified_at_ms: facts.modified_ms,
                     exclusivity: Exclusivity::Shared,
                     serving,
-                    ..self.claim(&session.id, subject, path, &facts, EvidenceKind::Log, says)
+                    ..self.claim(&session.id, subject, path, facts, EvidenceKind::Log, says)
                 }
             };
             match log.in_front() {
@@ -342,7 +339,7 @@ impl Scanning<'_> {
 
     /// When a process has opened a session that it has not closed since.
     fn opened_by(&self, session: &SessionDir, pid: Pid) -> Option<i64> {
-        let (_, log) = self.logs.get(&pid)?;
+        let (_, _, log) = self.logs.get(&pid)?;
         let opened_at_ms = self.open.get(&session.id)?.opened_at_ms?;
         let is_by_another = session
             .locks
@@ -385,7 +382,7 @@ impl Scanning<'_> {
         let opened_at_ms = open.and_then(|open| open.opened_at_ms);
         let may_have = |server: &AgentProcess| {
             let log = self.logs.get(&server.process.pid);
-            let is_silent = log.is_some_and(|(_, log)| !log.is_telling());
+            let is_silent = log.is_some_and(|(_, _, log)| !log.is_telling());
             let began_at_ms = server.process.began_at_ms.as_ref().ok();
             let is_before = began_at_ms
                 .zip(opened_at_ms)
@@ -401,7 +398,7 @@ impl Scanning<'_> {
     /// The log of a process lacks a part.
     fn is_torn(&self, pid: Pid) -> bool {
         let log = self.logs.get(&pid);
-        log.is_some_and(|(_, log)| log.is_torn)
+        log.is_some_and(|(_, _, log)| log.is_torn)
     }
 
     fn claim(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::{FileId, Pid};
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Links, facts};
+use whosup_sidecar::file::{FileFacts, Links, facts};
 
 use super::open_sessions::{self, OpenSession, OpenSessions};
 use super::process_log::{self, ProcessLog};
@@ -31,9 +31,9 @@ pub(super) struct Scanning<'a> {
     pub(super) open_path: PathBuf,
     /// The list of the sessions that are open was there and could be read as a whole.
     pub(super) is_open_known: bool,
-    pub(super) open_facts: Option<whosup_sidecar::file::FileFacts>,
-    /// The facts in the logs of this home's processes.
-    pub(super) logs: BTreeMap<Pid, (PathBuf, ProcessLog)>,
+    pub(super) open_facts: Option<FileFacts>,
+    /// The facts in the logs of this home's processes, and of these files.
+    pub(super) logs: BTreeMap<Pid, (PathBuf, FileFacts, ProcessLog)>,
     pub(super) sessions: BTreeMap<SessionId, SessionDir>,
     pub(super) held: BTreeMap<FileId, Held>,
     pub(super) problems: Vec<Problem>,
@@ -98,7 +98,7 @@ impl<'a> Scanning<'a> {
 
     /// The log of each process of this home that it has open for writing.
     fn read_logs(&mut self) {
-        let mut found: Vec<(Pid, PathBuf, FileId)> = Vec::new();
+        let mut found: Vec<(Pid, PathBuf, FileFacts)> = Vec::new();
         let mut by_directory: BTreeMap<PathBuf, Vec<&AgentProcess>> = BTreeMap::new();
         for process in self.servers() {
             let directory = process::log_directory(process, &self.home.root);
@@ -119,15 +119,15 @@ impl<'a> Scanning<'a> {
                 let is_its = processes.iter().any(|process| process.process.pid == pid);
                 let path = directory.join(name);
                 if is_its && let Ok(facts) = facts(&path, Links::Refuse) {
-                    let file = FileId {
-                        device: facts.device,
-                        inode: facts.inode,
-                    };
-                    found.push((pid, path, file));
+                    found.push((pid, path, facts));
                 }
             }
         }
-        let files: Vec<FileId> = found.iter().map(|(_, _, file)| *file).collect();
+        let file_of = |facts: &FileFacts| FileId {
+            device: facts.device,
+            inode: facts.inode,
+        };
+        let files: Vec<FileId> = found.iter().map(|(_, _, facts)| file_of(facts)).collect();
         let written = match which_write(self.look, &files) {
             Ok(written) => written,
             Err(error) => {
@@ -135,16 +135,16 @@ impl<'a> Scanning<'a> {
                 return;
             }
         };
-        for (pid, path, file) in found {
+        for (pid, path, facts) in found {
             if !written
-                .get(&file)
+                .get(&file_of(&facts))
                 .is_some_and(|held| held.by.contains(&pid))
             {
                 continue;
             }
             match TranscriptFile::open(&path).and_then(|log| ProcessLog::read(&log)) {
                 Ok(log) => {
-                    self.logs.insert(pid, (path, log));
+                    self.logs.insert(pid, (path, facts, log));
                 }
                 Err(error) => self.problem(&path, error.reason()),
             }
@@ -154,7 +154,7 @@ impl<'a> Scanning<'a> {
     /// The sessions to look at: those that were open in a terminal, that a log
     /// or arguments name; or all of them.
     fn ids(&mut self) -> BTreeSet<SessionId> {
-        let opened = self.logs.values().flat_map(|(_, log)| &log.opened);
+        let opened = self.logs.values().flat_map(|(_, _, log)| &log.opened);
         let mut ids: BTreeSet<SessionId> = self.open.keys().chain(opened).cloned().collect();
         let mut prefixes = Vec::new();
         for server in self.servers() {
@@ -236,7 +236,7 @@ impl<'a> Scanning<'a> {
         let is_in_log = self
             .logs
             .get(&pid)
-            .is_some_and(|(_, log)| log.in_front().is_some());
+            .is_some_and(|(_, _, log)| log.in_front().is_some());
         is_in_log || self.sessions_held_by(pid).next().is_some()
     }
 

@@ -39,7 +39,7 @@ impl Scanning<'_> {
             .values()
             .any(|shown| shown.unused.contains(&session.id));
         let version = servers.iter().find_map(|server| {
-            let (_, log) = self.logs.get(&server.process.pid)?;
+            let (_, _, log) = self.logs.get(&server.process.pid)?;
             log.version.clone()
         });
         Sketch {
