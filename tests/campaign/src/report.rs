@@ -5,6 +5,11 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+/// One answer in so many may be *unknown* though it could be known.
+const UNKNOWN_ONE_IN: u64 = 100;
+/// A share of fewer answers than these says nothing.
+const COUNTED_MIN: u64 = 2_000;
+
 /// What an answer is, beside the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -182,6 +187,23 @@ impl Tally {
         wrong.map(|(_, count)| count).sum()
     }
 
+    /// The agents of which too much is unknown though it could be known.
+    pub(crate) fn too_unknown(&self) -> Vec<&str> {
+        let is_too_unknown = |classes: &BTreeMap<Class, u64>| {
+            let of = |class| classes.get(&class).copied().unwrap_or_default();
+            let counted: u64 = classes.values().sum::<u64>() - of(Class::Arguable);
+            counted >= COUNTED_MIN && of(Class::UnknownKnowable) * UNKNOWN_ONE_IN > counted
+        };
+        let agents = self.by_agent.iter();
+        let agents = agents.filter(|(_, classes)| is_too_unknown(classes));
+        agents.map(|(agent, _)| agent.as_str()).collect()
+    }
+
+    /// No answer is wrong, and of no agent is too much unknown.
+    pub(crate) fn is_right(&self) -> bool {
+        self.wrong() == 0 && self.too_unknown().is_empty()
+    }
+
     /// The kinds of wrong answers, the most frequent first, each with its count
     /// and one that stands for it.
     pub(crate) fn kinds(&self) -> Vec<(u64, &Wrong)> {
@@ -245,6 +267,12 @@ impl Tally {
             writeln!(text, "| {} | {} | {share} |", class.title(), self.of(class))?;
         }
         table(text, "Agent", &self.by_agent)?;
+        for agent in self.too_unknown() {
+            writeln!(
+                text,
+                "\nMore than 1 % of {agent} is unknown though it could be known."
+            )?;
+        }
         table(text, "Last step", &self.by_step)?;
         for (why, count) in &self.skipped {
             writeln!(text, "\nSkipped {count} times: {why}.")?;

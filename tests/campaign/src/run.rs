@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
             tally.failed.len()
         );
     }
-    Ok(tally.wrong() == 0)
+    Ok(tally.is_right())
 }
 
 fn publish(options: &Options, tally: &Tally) -> anyhow::Result<()> {

@@ -358,7 +358,7 @@ impl World {
             command,
             payload: payload.to_string(),
         };
-        if kind == Kind::Trailing && self.chance.percent(12) {
+        if kind == Kind::Trailing && self.chance.percent(25) {
             self.story.push(format!("  (late: {event} of {id})"));
             self.late.push(hook);
             return Ok(());
@@ -369,16 +369,33 @@ impl World {
         }
         let is_first = self.overtaken.is_none();
         self.catch_up(&hook, kind)?;
-        if kind == Kind::Start && is_first && self.chance.percent(8) {
+        if kind == Kind::Start && is_first && self.chance.percent(16) {
             self.story.push(format!("  (overtaken: {event} of {id})"));
             self.overtaken = Some(hook);
-            return Ok(());
+            return self.trail_behind(process);
         }
         self.run_hook(&hook)?;
         if self.chance.percent(6) {
             self.run_hook(&hook)?;
         }
         self.hear(process, session, kind)
+    }
+
+    /// Runs the late hooks of a process, as often as not: they then come after the end of its
+    /// session and before anything of the next one.
+    fn trail_behind(&mut self, process: usize) -> anyhow::Result<()> {
+        if self.chance.percent(50) {
+            return Ok(());
+        }
+        for hook in self
+            .late
+            .extract_if(.., |hook| hook.process == process)
+            .collect::<Vec<_>>()
+        {
+            self.story.push(format!("  (at last: {})", hook.payload));
+            self.run_hook(&hook)?;
+        }
+        Ok(())
     }
 
     /// Runs the hook that was overtaken: after this one if that is of the same

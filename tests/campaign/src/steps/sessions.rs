@@ -12,8 +12,11 @@ use crate::world::{State, World};
 
 /// Where the next PID can be chosen.
 const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
+/// How many of a hundred PIDs are taken again by the same agent, which may be mistaken for the
+/// one that is gone.
+const SAME_AGENT_PERCENT: usize = 50;
 /// How many of a hundred PIDs are taken again only after a while.
-const LATE_REUSES_PERCENT: usize = 6;
+const LATE_REUSES_PERCENT: usize = 12;
 /// How long that is, in milliseconds: longer than dates of claims are taken for equal.
 const LATE_MS: u64 = 3_200;
 
@@ -213,12 +216,17 @@ pub(super) fn reuse_pid(world: &mut World, cast: &Cast) -> anyhow::Result<Option
             process.state == State::Gone && !process.is_nested && stat(process.pid()).is_none()
         })
     };
-    let (Some(dead), Some(agent)) = (pick(world, gone), world.chance.pick(&cast.agents).copied())
+    let (Some(dead), Some(other)) = (pick(world, gone), world.chance.pick(&cast.agents).copied())
     else {
         return Ok(None);
     };
-    let pid = world.process(dead)?.pid();
-    let directory = world.process(dead)?.directory;
+    let dead = world.process(dead)?;
+    let (pid, directory, same) = (dead.pid(), dead.directory, dead.agent);
+    let agent = if world.chance.percent(SAME_AGENT_PERCENT) {
+        same
+    } else {
+        other
+    };
     if !has_room(world, agent, directory) {
         return Ok(None);
     }
