@@ -237,10 +237,8 @@ impl<'a> Observer<'a> {
             // A namespace that is gone may also have had the PID.
             None => {
                 let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
-                if let Some(seen) = here
-                    && self.is_elsewhere(claim, &seen.process)
-                {
-                    seen.rival = Rival::Elsewhere;
+                if let Some(seen) = here {
+                    seen.rival = self.elsewhere(claim, &seen.process).unwrap_or(seen.rival);
                 }
             }
             _ => {}
@@ -377,15 +375,17 @@ impl<'a> Observer<'a> {
         seen.rival = candidate.rival(claim, &self.others(claim, &seen.process));
     }
 
-    /// The claim is about a process of another PID namespace, which is gone.
-    fn is_elsewhere(&self, claim: &Claim, process: &Process) -> bool {
+    /// The claim is about another process with this PID, which is gone.
+    fn elsewhere(&self, claim: &Claim, process: &Process) -> Option<Rival> {
         let details = self.machine.table().details(process);
         let candidate = self.candidate(process, &details);
         let others = self.others(claim, process);
-        candidate.rival(claim, &others) == Rival::Elsewhere
-            || self
-                .places
-                .is_some_and(|places| candidate.works_elsewhere(claim, places))
+        let rival = candidate.rival(claim, &others);
+        let works_elsewhere = |places| candidate.works_elsewhere(claim, places);
+        if rival < Rival::Elsewhere && self.places.is_some_and(works_elsewhere) {
+            return Some(Rival::Elsewhere);
+        }
+        Some(rival).filter(|rival| *rival >= Rival::Elsewhere)
     }
 
     /// The claims that may be about one process with `claim`, that included.

@@ -44,13 +44,19 @@ impl Candidate<'_> {
         if self.is_of_this_process(claim, others) {
             return Rival::None;
         }
-        if self.is_about_another(claim, others) {
-            return Rival::Elsewhere;
+        if let Some(other) = self.about_another(claim, others) {
+            let ours = self.machine.table().scope().pid_namespace.as_ref().ok();
+            let is_of_ours = ours.is_some() && other.scope.pid_namespace.as_ref() == ours;
+            return if is_of_ours {
+                Rival::Past
+            } else {
+                Rival::Elsewhere
+            };
         }
         let of_other_sessions = others
             .iter()
             .filter(|other| other.key.session != claim.key.session)
-            .filter(|other| !self.is_about_another(other, others));
+            .filter(|other| self.about_another(other, others).is_none());
         let rivals = of_other_sessions.map(|other| self.rival_of_other_session(claim, other));
         rivals.max().unwrap_or(Rival::None)
     }
@@ -76,9 +82,9 @@ impl Candidate<'_> {
         })
     }
 
-    /// Another claim of the same session and the same run of the agent has more details,
+    /// Another claim of the same session and the same run of the agent that has more details,
     /// and names another process.
-    fn is_about_another(&self, claim: &Claim, others: &[&Claim]) -> bool {
+    fn about_another<'c>(&self, claim: &Claim, others: &[&'c Claim]) -> Option<&'c Claim> {
         let is_of_same_run = |other: &Claim| match (claim.dated_at_ms, other.dated_at_ms) {
             (Some(claim), Some(other)) => claim.abs_diff(other) <= SAME_RUN_MS_MAX,
             _ => false,
@@ -87,10 +93,11 @@ impl Candidate<'_> {
             let stamp = other.stamp.as_ref();
             stamp.is_some_and(|stamp| stamp.is_same_as(&self.process.stamp) == Some(false))
         };
-        claim.stamp.is_none()
-            && others.iter().any(|other| {
-                is_of_session(other, claim) && is_of_same_run(other) && names_another(other)
-            })
+        let mut others = others.iter().filter(|_| claim.stamp.is_none());
+        let other = others.find(|other| {
+            is_of_session(other, claim) && is_of_same_run(other) && names_another(other)
+        });
+        other.copied()
     }
 
     fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {

@@ -7,8 +7,8 @@ use whosup_process::{PidNamespace, ProcessTable, Recorded, RecordedProcess, Star
 
 use super::*;
 use crate::adapter::claim::{
-    ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, SessionKey, Subject, TakenUp,
-    Trust,
+    ClaimedScope, Evidence, EvidenceKind, Exclusivity, Leaving, Placement, SessionKey, Subject,
+    TakenUp, Trust,
 };
 use crate::judging::verdict::{ExitedBecause, Liveness, UnknownBecause};
 use crate::machine::Environment;
@@ -308,8 +308,25 @@ fn a_number_out_of_a_namespace_that_is_gone_is_no_process_here() {
     record.evidence.kind = EvidenceKind::Record;
     let live = of_sidecar(&[sidecar.clone(), registry.clone(), record.clone()]);
     assert_eq!(live.liveness(), Liveness::Live);
-    record.taken_up = TakenUp::Left(CLAIMED);
+    record.taken_up = TakenUp::Left(Leaving {
+        at_ms: CLAIMED,
+        ended_at_ms: None,
+    });
     assert_eq!(of_sidecar(&[sidecar, registry, record]), elsewhere);
+}
+
+/// A sidecar without a start, beside what hooks reported of that run in this namespace.
+#[test]
+fn a_number_that_was_reported_here_with_another_start_is_that_of_a_process_that_is_gone() {
+    let machine = machine(vec![process(7, "/usr/bin/node", QWEN)]);
+    let sidecar = claim("s1", 7);
+    let mut record = claim("s1", 7);
+    record.stamp = Some(StartStamp::LinuxTicks(2_000));
+    record.scope.pid_namespace = machine.table().scope().pid_namespace.clone().ok();
+    assert!(record.scope.pid_namespace.is_some());
+    record.evidence.kind = EvidenceKind::Record;
+    let of_sidecar = verdicts(&machine, &[sidecar, record])[0];
+    assert_eq!(of_sidecar, Verdict::Exited(ExitedBecause::PidReused));
 }
 
 /// The agent takes up a session nowhere but in the directory of the session.

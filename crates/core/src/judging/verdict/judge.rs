@@ -88,6 +88,8 @@ pub enum Rival {
     /// run has a start that the process does not have; or this claim names a directory in
     /// which the process cannot work, or does not, by a claim of its own.
     Elsewhere,
+    /// The same, and that other process had the number in this PID namespace.
+    Past,
 }
 
 /// Whether a process is the program that a claim is about.
@@ -445,6 +447,7 @@ impl Judging<'_> {
             Some(true) if seen.rival == Rival::Elsewhere => {
                 Verdict::Unknown(UnknownBecause::OtherPidNamespace)
             }
+            Some(true) if seen.rival == Rival::Past => Verdict::Exited(ExitedBecause::PidReused),
             Some(true) if seen.recognition.may_be_the_agent() => {
                 Verdict::Live(LiveBecause::StartedBeforeClaim, self.at_best_consistent())
             }
