@@ -176,9 +176,18 @@ pub enum TakenUp {
     /// The source names the session that the process serves now, and does not record
     /// since when (a registry that is rewritten in place).
     Current,
-    /// The process has served the session and left it for another one, which it took up at
-    /// this time, in milliseconds since 1970. A later claim event brings it back.
-    Left(i64),
+    /// The process has served the session and left it for another one. A later claim event
+    /// brings it back.
+    Left(Leaving),
+}
+
+/// That a process has left a session for another one. Times are in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaving {
+    /// When it took up the other one.
+    pub at_ms: i64,
+    /// When the other one ended, if it has.
+    pub ended_at_ms: Option<i64>,
 }
 
 /// Where the PID of a claim means something, with the parts that the claim names.

@@ -126,7 +126,10 @@ fn panes_of_wezterm_are_listed_typed_into_and_gone_to() {
         let listed = wezterm.cli(&["list", "--format", "json"]);
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         let mut rows = listed.as_array().unwrap().iter();
-        let row = rows.find(|row| row["pane_id"].to_string() == id).unwrap();
+        let id: u64 = id.parse().unwrap();
+        let row = rows
+            .find(|row| row["pane_id"].as_u64() == Some(id))
+            .unwrap();
         row["is_active"].as_bool().unwrap()
     };
     assert!(is_active(first_id));

@@ -30,6 +30,8 @@ pub(crate) enum Event {
     Named(Option<i64>),
     /// The process has left it for another one, which it took up then.
     Left(i64),
+    /// The one that it left it for has ended then.
+    OtherEnded(i64),
 }
 
 /// The current session of one process, and the sessions that it left.
@@ -39,6 +41,9 @@ pub(crate) struct Sessions<K> {
     pub(crate) current: Option<K>,
     /// Those that it left.
     pub(crate) superseded: BTreeSet<K>,
+    /// One that it left and may be back in: the last event is an end, and a source without
+    /// dates names this session since. Its hook may not have run yet.
+    pub(crate) doubtful: Option<K>,
 }
 
 /// Decides which session a process serves.
@@ -63,10 +68,31 @@ pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
         let is_current = current.as_ref() == Some(key);
         !is_current && (left.contains(key) || !ended.contains(key))
     });
+    let superseded = superseded.collect();
     Sessions {
-        superseded: superseded.collect(),
+        doubtful: doubtful(takings, &superseded).filter(|_| current.is_none()),
+        superseded,
         current,
     }
+}
+
+/// A session that was left, and is named by a source that was written after the last event,
+/// which is an end.
+fn doubtful<K: Ord + Clone>(takings: &[Taking<K>], superseded: &BTreeSet<K>) -> Option<K> {
+    let dated = takings.iter().filter_map(|taking| match taking.event {
+        Event::TakenUp(at_ms) => Some((at_ms, false)),
+        Event::Left(at_ms) => Some((Some(at_ms), false)),
+        Event::Ended(at_ms) => Some((at_ms, true)),
+        Event::OtherEnded(at_ms) => Some((Some(at_ms), true)),
+        Event::Named(_) => None,
+    });
+    let (last_ms, _) = dated.max().filter(|(_, is_end)| *is_end)?;
+    let named = takings.iter().filter_map(|taking| match taking.event {
+        Event::Named(named_ms) if named_ms > last_ms => Some((named_ms, &taking.key)),
+        _ => None,
+    });
+    let left = named.filter(|(_, key)| superseded.contains(*key));
+    left.max().map(|(_, key)| key.clone())
 }
 
 /// The sessions that the process has left and not taken up since. Hooks come late: the
@@ -87,7 +113,7 @@ fn left_of<K: Ord + Clone>(takings: &[Taking<K>]) -> BTreeSet<K> {
 fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
     let dated = takings.iter().filter_map(|taking| match taking.event {
         Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
-        Event::Named(_) | Event::Left(_) => None,
+        Event::Named(_) | Event::Left(_) | Event::OtherEnded(_) => None,
     });
     let dated = dated.filter(|(_, key)| !left.contains(key));
     dated.max().map(|(_, key)| key.clone())
@@ -100,7 +126,7 @@ fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K>
         let takings = takings.iter().filter(|taking| taking.is_from_hooks);
         takings.filter_map(|taking| match taking.event {
             Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
-            Event::Named(_) | Event::Left(_) => None,
+            Event::Named(_) | Event::Left(_) | Event::OtherEnded(_) => None,
         })
     };
     let is_behind = |dated_ms: Option<i64>, named: &K| {
@@ -126,7 +152,7 @@ fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K>
 
 #[cfg(test)]
 mod tests {
-    use super::Event::{Ended, Left, Named, TakenUp};
+    use super::Event::{Ended, Left, Named, OtherEnded, TakenUp};
     use super::*;
 
     const HOOK: bool = true;
@@ -283,6 +309,7 @@ mod tests {
             let expected = Sessions {
                 current: *current,
                 superseded: superseded.iter().copied().collect(),
+                doubtful: None,
             };
             let count = takings.len();
             for _ in 0..count.max(1) {
@@ -292,5 +319,31 @@ mod tests {
             takings.reverse();
             assert_eq!(current_of(&takings), expected, "{name}, backwards");
         }
+    }
+
+    #[test]
+    fn a_process_whose_last_session_has_ended_may_be_back_in_the_one_that_a_registry_names() {
+        let doubtful = |named_ms, events: &[(&'static str, Event)]| {
+            let hooked = events.iter().map(|(key, event)| Taking {
+                key: *key,
+                event: *event,
+                is_from_hooks: HOOK,
+            });
+            let registry = Taking {
+                key: "a",
+                event: Named(Some(named_ms)),
+                is_from_hooks: FILE,
+            };
+            let takings: Vec<_> = hooked.chain([registry]).collect();
+            current_of(&takings).doubtful
+        };
+        let gone_on = [("a", Left(5)), ("b", TakenUp(Some(5)))];
+        let ended = [gone_on[0], gone_on[1], ("b", Ended(Some(7)))];
+        assert_eq!(doubtful(9, &ended), Some("a"));
+        assert_eq!(doubtful(9, &[gone_on[0], ("a", OtherEnded(7))]), Some("a"));
+        // Written before the end, as some versions leave it; or the other one has not ended.
+        assert_eq!(doubtful(6, &ended), None);
+        assert_eq!(doubtful(9, &gone_on), None);
+        assert_eq!(doubtful(9, &gone_on[..1]), None);
     }
 }

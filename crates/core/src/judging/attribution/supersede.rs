@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::current::{Event, Taking, current_of};
 use super::{Drafts, ProcessKey, process_key, shown};
 use crate::adapter::claim::{EvidenceKind, Serving, SessionKey, Subject, TakenUp};
+use crate::judging::verdict::{UnknownBecause, Verdict};
 use crate::sessions::merge::{Draft, Parts};
 
 /// Of several sessions that one process claims, the one that it took up last is current;
@@ -28,7 +29,7 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
             .collect();
         // Hooks may not have heard yet that it was taken up again.
         if held.len() == 1 {
-            takings.retain(|taking| !matches!(taking.event, Event::Left(_)));
+            takings.retain(|taking| !matches!(taking.event, Event::Left(_) | Event::OtherEnded(_)));
         }
         let before = current_of(&takings).current;
         let shown =
@@ -45,6 +46,12 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
             if let Some(draft) = drafts.get_mut(key) {
                 draft.supersede(&process, current);
             }
+        }
+        if let Some(draft) = sessions.doubtful.and_then(|key| drafts.get_mut(&key)) {
+            draft.find_out(
+                Verdict::Unknown(UnknownBecause::MayBeServedBy(process.0)),
+                None,
+            );
         }
         if let Some(key) = shown.filter(|key| sessions.current.as_ref() == Some(key))
             && let Some(draft) = drafts.get_mut(&key)
@@ -101,19 +108,22 @@ fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
                 continue;
             }
             let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);
-            takings
-                .entry(process_key(process))
-                .or_default()
-                .push(Taking {
-                    key: key.clone(),
-                    event: match claim.taken_up {
-                        TakenUp::AsDated => Event::TakenUp(dated_ms),
-                        TakenUp::At(at_ms) => Event::TakenUp(Some(at_ms)),
-                        TakenUp::Current => Event::Named(dated_ms),
-                        TakenUp::Left(at_ms) => Event::Left(at_ms),
-                    },
-                    is_from_hooks: claim.evidence.kind == EvidenceKind::Record,
-                });
+            let (event, more) = match claim.taken_up {
+                TakenUp::AsDated => (Event::TakenUp(dated_ms), None),
+                TakenUp::At(at_ms) => (Event::TakenUp(Some(at_ms)), None),
+                TakenUp::Current => (Event::Named(dated_ms), None),
+                TakenUp::Left(leaving) => {
+                    let ended = leaving.ended_at_ms.map(Event::OtherEnded);
+                    (Event::Left(leaving.at_ms), ended)
+                }
+            };
+            let of_process = takings.entry(process_key(process)).or_default();
+            let is_from_hooks = claim.evidence.kind == EvidenceKind::Record;
+            of_process.extend([event].into_iter().chain(more).map(|event| Taking {
+                key: key.clone(),
+                event,
+                is_from_hooks,
+            }));
         }
     }
     let mut takings: Vec<_> = takings.into_iter().collect();

@@ -71,6 +71,19 @@ impl History {
         taken.max_by_key(|line| line.at_ms)
     }
 
+    /// When the session that the process took up last ended in it, if it has.
+    #[must_use]
+    pub fn ended_at_ms(&self) -> Option<i64> {
+        let current = self.current()?;
+        let is_end = |line: &&HistoryLine| {
+            line.what == HistoryEvent::Ended
+                && (&line.agent, &line.session) == (&current.agent, &current.session)
+                && line.at_ms >= current.at_ms
+        };
+        let ends = self.lines.iter().filter(is_end);
+        ends.map(|line| line.at_ms).max()
+    }
+
     /// Whether the process has taken up another session since it took up this session, or since it
     /// was first reported to work in it, at `heard_at_ms`.
     #[must_use]

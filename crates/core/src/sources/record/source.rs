@@ -11,8 +11,8 @@ use super::{
     EndCause, KnownOwner, RECORD_BYTES_MAX, RecordedOwner, SessionRecord, fold, parse_record,
 };
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
-    TakenUp, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Leaving, Serving, SessionKey,
+    Subject, TakenUp, Trust,
 };
 use crate::adapter::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
 use crate::adapter::{AgentScan, Depth, Home, LiveTime, Sketch};
@@ -89,7 +89,10 @@ pub fn scan_records(
         let left = history.lines.iter().filter(|line| is_wanted(&line.agent));
         for line in left.filter(|line| has_left(line, current)) {
             found.found.claim(Claim {
-                taken_up: TakenUp::Left(current.at_ms),
+                taken_up: TakenUp::Left(Leaving {
+                    at_ms: current.at_ms,
+                    ended_at_ms: history.ended_at_ms(),
+                }),
                 ..claim_of_history(line, &path, machine)
             });
         }
@@ -353,8 +356,9 @@ impl StoredRecord {
             let Some(mut claim) = self.claim_of(known, machine) else {
                 continue;
             };
-            if let Some(left_at_ms) = left_at_ms {
-                claim.taken_up = TakenUp::Left(left_at_ms);
+            if let Some(at_ms) = left_at_ms {
+                let ended_at_ms = None;
+                claim.taken_up = TakenUp::Left(Leaving { at_ms, ended_at_ms });
             }
             claims.push(claim);
         }
