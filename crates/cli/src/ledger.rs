@@ -77,6 +77,8 @@ impl Ledger {
                     let files = adapter.counted_files(sketch);
                     let session = WholeSession::new(&sketch.key.session, &files, sketch.born_at_ms);
                     match self.cache.whole(&session) {
+                        // It had no records.
+                        Some(tally) if tally == Tally::default() => {}
                         Some(tally) => tallies.entry(at).or_default().join(&tally),
                         None => {
                             let of_agent = whole.entry(sketch.key.agent.as_str()).or_default();
@@ -131,7 +133,7 @@ impl Ledger {
         };
         let mut each = |place: usize, records: &[Value]| {
             if let Some(((at, _), sketch)) = sessions.get(place).zip(asked.get(place))
-                && let Some(counting) = adapter.counting()
+                && let Some(counting) = adapter.counting().filter(|_| !records.is_empty())
             {
                 let tally = counting.count_records(records, sketch.born_at_ms);
                 tallies.entry(*at).or_default().join(&tally);

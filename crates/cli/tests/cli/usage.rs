@@ -288,4 +288,12 @@ fn what_a_document_counts_is_on_the_last_day_of_its_session() {
     rest();
     let changed = usage(&world, &["--agent", "continue"]);
     assert_eq!(counts(&changed["rows"][0]), [20, 30, 0, 5]);
+
+    // What has no records gives the same answer by what is kept.
+    document["history"] = json!([]);
+    document.as_object_mut().unwrap().remove("usage");
+    world.write(&name, document.to_string());
+    rest();
+    let none = || usage(&world, &["--agent", "continue"])["rows"].clone();
+    assert_eq!(none(), none());
 }
