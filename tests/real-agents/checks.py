@@ -299,11 +299,10 @@ def two_in_one_directory(stage):
 
 
 def two_launched(stage):
-    """Two launched a second apart in one directory are each shown with their process and pane."""
+    """Two launched one after the other in one directory are each shown with their process and pane."""
     one = stage.open()
-    # Where dates alone tell them apart, launches at one moment may be ambiguous.
-    ready = time.monotonic()
-    wait.until("a second between the launches", lambda: time.monotonic() > ready + APART_SECONDS, HELD_SECONDS)
+    second_at = time.monotonic() + stage.agent.launches_apart_seconds
+    wait.until("time between the launches", lambda: time.monotonic() > second_at, HELD_SECONDS)
     two = stage.open()
     known = stage.agent.tells_directory_at_launch
     expect.live(stage, one.truth(), known)

@@ -90,6 +90,9 @@ class Agent:
     tells_continued = True
     # The same for a session that was named on the command line.
     tells_resumed = True
+    # How long after one is ready another has to be launched in its directory so that something
+    # tells which session each has. Where dates alone do, those of one moment are ambiguous.
+    launches_apart_seconds = 1.0
     # Whether something tells which of two that were launched at one moment has which session.
     tells_launched_together = True
     # Why nothing need tell which session a process serves after `clear_command`: then the

@@ -32,6 +32,9 @@ class Gemini(Agent):
     ends_with_pane = False
     # A start removes the chats in which nothing was said, and with them when the processes that run were launched.
     tells_launched_together = False
+    # For the same reason only the first one's terminal tells whose the chat that is left is:
+    # nothing was shown there when it was made. Linux notes that in steps of eight seconds.
+    launches_apart_seconds = 10.0
     # A resumed chat gets a second file, but not within the minute of its first.
     tells_continued = False
 
