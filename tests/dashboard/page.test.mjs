@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 import { World, canBeApart } from "./world.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -14,7 +14,11 @@ const SOON = Number(process.env.SOON_MS ?? 10000);
 
 let browser;
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.BROWSER, args: ["--no-sandbox"] });
+  const executablePath = process.env.BROWSER;
+  // A Firefox as it is handed out, not one that was made for playwright.
+  browser = executablePath.includes("firefox")
+    ? await firefox.launch({ executablePath, channel: "moz-firefox" })
+    : await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 });
 after(() => browser?.close());
 
