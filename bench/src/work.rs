@@ -118,7 +118,7 @@ fn last_usage(path: &Path) -> anyhow::Result<Value> {
 fn appended(path: &Path, times: usize) -> anyhow::Result<Vec<[f64; 2]>> {
     let agent = AgentId::parse("claude-code")?;
     let adapter = agents::adapter(&agent).context("no adapter")?;
-    let counting = adapter.counting().context("it counts nothing")?;
+    let counting = adapter.profile().counting.context("it counts nothing")?;
     let last = last_record(path, |_| true)?;
     let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
     let mut counted = Some(counting.count(&TranscriptFile::open(path)?, None)?);

@@ -64,7 +64,7 @@ impl Ledger {
                 self.problems.push(problem);
                 continue;
             }
-            let Some(counting) = adapter.counting() else {
+            let Some(counting) = adapter.profile().counting else {
                 continue;
             };
             // Agents that are counted by transcript are skipped here.
@@ -133,7 +133,7 @@ impl Ledger {
         };
         let mut each = |place: usize, records: &[Value]| {
             if let Some(((at, _), sketch)) = sessions.get(place).zip(asked.get(place))
-                && let Some(counting) = adapter.counting().filter(|_| !records.is_empty())
+                && let Some(counting) = adapter.profile().counting.filter(|_| !records.is_empty())
             {
                 let tally = counting.count_records(records, sketch.born_at_ms);
                 tallies.entry(*at).or_default().join(&tally);

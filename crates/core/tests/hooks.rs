@@ -15,7 +15,11 @@ use whosup_core::sources::agents::AGENTS;
 
 fn parse(agent: &str, event: Option<&str>, payload: &str) -> Result<HookEvent, HookError> {
     let adapter = AGENTS.iter().find(|one| one.profile().id == agent).unwrap();
-    adapter.hooks().unwrap().parse(payload.as_bytes(), event)
+    adapter
+        .profile()
+        .hooks
+        .unwrap()
+        .parse(payload.as_bytes(), event)
 }
 
 /// The samples of one agent: each line is what the event means, a tab, and what
@@ -130,7 +134,7 @@ fn droids_hooks_mean_what_the_samples_say() {
 #[test]
 fn an_event_that_is_not_known_only_shows_that_the_agent_is_there() {
     for adapter in AGENTS {
-        let Some(hooks) = adapter.hooks() else {
+        let Some(hooks) = adapter.profile().hooks else {
             continue;
         };
         let payload = br#"{"hook_event_name":"SomethingNew","session_id":"s1","sessionId":"s1"}"#;
@@ -142,7 +146,7 @@ fn an_event_that_is_not_known_only_shows_that_the_agent_is_there() {
 #[test]
 fn every_event_that_is_asked_for_means_something() {
     for adapter in AGENTS {
-        let Some(hooks) = adapter.hooks() else {
+        let Some(hooks) = adapter.profile().hooks else {
             continue;
         };
         let is_reminder = |name: &&&str| name.eq_ignore_ascii_case("notification");
@@ -187,7 +191,7 @@ fn what_is_no_event_is_refused_by_name() {
 /// What the document says of one agent: where its hooks are set, and its names of
 /// the events that are asked for.
 fn row(adapter: &dyn Adapter) -> Option<String> {
-    let hooks = adapter.hooks()?;
+    let hooks = adapter.profile().hooks?;
     let home = std::path::PathBuf::from("~").join(adapter.profile().default_home);
     let environment = whosup_core::machine::Environment::new(Some("~".into()), None, []);
     let files = hooks.settings.iter().map(|file| match file.place {

@@ -90,7 +90,7 @@ impl Settings {
         let unknown = || TrackError::UnknownAgent {
             agent: agents::id_of(site.adapter).to_string(),
         };
-        let hooks = site.adapter.hooks().ok_or_else(unknown)?;
+        let hooks = site.adapter.profile().hooks.ok_or_else(unknown)?;
         let mut last = None;
         for file in hooks.settings {
             let Some(path) = file.path(site.home, site.environment) else {

@@ -205,7 +205,7 @@ fn what_is(process: &Process, details: &Details) -> What {
     let recognized = adapters.find_map(|adapter| {
         Some((
             agents::id_of(*adapter),
-            adapter.programs().recognize(&program)?,
+            adapter.profile().programs.recognize(&program)?,
         ))
     });
     if let Some((agent, role)) = recognized {

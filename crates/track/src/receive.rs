@@ -69,9 +69,12 @@ pub fn receive(
     world: &HookWorld,
 ) -> Result<Option<SessionRecord>, TrackError> {
     let agent = agents::id_of(adapter);
-    let hooks = adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
-        agent: agent.to_string(),
-    })?;
+    let hooks = adapter
+        .profile()
+        .hooks
+        .ok_or_else(|| TrackError::UnknownAgent {
+            agent: agent.to_string(),
+        })?;
     let mut event = hooks.parse(payload, world.event.as_deref())?;
     let home = home(adapter, event.transcript.as_ref(), world);
     let mounts = Mounts::of_this_machine();

@@ -46,7 +46,14 @@ impl World {
 
     /// The settings that are used where there are none yet.
     fn settings(&self) -> PathBuf {
-        let file = self.adapter.hooks().unwrap().settings.last().unwrap();
+        let file = self
+            .adapter
+            .profile()
+            .hooks
+            .unwrap()
+            .settings
+            .last()
+            .unwrap();
         file.path(&self.home(), &self.environment).unwrap()
     }
 
@@ -357,7 +364,7 @@ fn copilots_hooks_name_their_event_on_the_command_line() {
         let end = format!("/whosup' hook copilot {event}");
         assert!(line.ends_with(&end), "{line}");
     }
-    let asked_for = world.adapter.hooks().unwrap().events;
+    let asked_for = world.adapter.profile().hooks.unwrap().events;
     assert_eq!(hooks.len(), asked_for.len());
 }
 

@@ -40,7 +40,8 @@ impl World {
         let environment = Environment::new(Some(home.clone()), Some(home), []);
         let counting = adapter(&AgentId::parse("claude-code").unwrap())
             .unwrap()
-            .counting()
+            .profile()
+            .counting
             .unwrap();
         let jobs = names.iter().map(|name| CountJob {
             counting,

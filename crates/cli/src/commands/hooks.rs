@@ -183,7 +183,11 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
 /// on the command line and has no home here is left out.
 fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
     let mut found = Vec::new();
-    for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
+    for adapter in AGENTS
+        .iter()
+        .copied()
+        .filter(|one| one.profile().hooks.is_some())
+    {
         let is_named = agents.contains(&id_of(adapter));
         if !agents.is_empty() && !is_named {
             continue;
@@ -196,7 +200,7 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
     }
     if let Some(agent) = agents.iter().find(|agent| {
         whosup_core::sources::agents::adapter(agent)
-            .is_some_and(|adapter| adapter.hooks().is_none())
+            .is_some_and(|adapter| adapter.profile().hooks.is_none())
     }) {
         anyhow::bail!(
             "cannot install hooks for {agent}: it supports none, or whosup does not know them"

@@ -57,6 +57,14 @@ pub enum SettingsPlace {
 }
 
 impl SettingsFile {
+    /// The file `below` an agent's home.
+    pub(crate) const fn in_home(below: &'static str, form: SettingsForm) -> Self {
+        Self {
+            place: SettingsPlace::Home(below),
+            form,
+        }
+    }
+
     /// The path for one home of the agent.
     #[must_use]
     pub fn path(&self, home: &Path, environment: &Environment) -> Option<PathBuf> {

@@ -48,6 +48,7 @@ pub use self::watched::{WatchPath, Watched};
 use crate::adapter::phase::PhaseFact;
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::dialect::Dialect;
 use crate::sources::usage::Counting;
 
 /// Knows one agent: how to recognize its processes, where its files are, and what they
@@ -57,11 +58,6 @@ use crate::sources::usage::Counting;
 pub trait Adapter: Send + Sync {
     /// The constants of the agent.
     fn profile(&self) -> &'static Profile;
-
-    /// The format and settings of its hooks; `None` for an agent without hooks.
-    fn hooks(&self) -> Option<&'static Hooks> {
-        None
-    }
 
     /// The session that the agent itself publishes for one of its processes, by PID; `None` if
     /// there is none, or it can't be read.
@@ -78,13 +74,18 @@ pub trait Adapter: Send + Sync {
     /// The homes (configuration roots) of a program of this agent that is started with
     /// `environment`, which is ours or a process's. Empty variables count as unset.
     ///
-    /// For most agents: the first of their variables that is set, else the default place.
+    /// For most agents: what their first variable leads to, else the default place.
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let profile = self.profile();
-        let mut names = profile.home_variables.iter();
-        let moved = names.next().and_then(|name| environment.directory(name));
-        let default = || Some(environment.home()?.join(profile.default_home));
-        moved.or_else(default).into_iter().collect()
+        let moved = profile.home_variables.first();
+        let moved = moved.and_then(|name| environment.directory(name));
+        let in_users_home = |user: &Path| user.join(profile.default_home);
+        let moved = match profile.moves_users_home {
+            true => moved.map(|user| in_users_home(&user)),
+            false => moved,
+        };
+        let home = moved.or_else(|| environment.home().map(in_users_home));
+        home.into_iter().collect()
     }
 
     /// The homes that the arguments of a process name; they win over the environment.
@@ -100,19 +101,16 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// How to recognize the agent's programs, and what their arguments mean.
-    fn programs(&self) -> &'static CommandLine;
-
     /// The session that the arguments of a process name: an ID or a prefix. Anything newer wins:
     /// the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        self.programs().session(program)
+        self.profile().programs.session(program)
     }
 
     /// The working directory that the arguments of a process name, where the process may not
     /// have changed to it.
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
-        self.programs().directory(program)
+        self.profile().programs.directory(program)
     }
 
     /// The phase that the title of a terminal shows for its session; `None` if it shows none.
@@ -138,11 +136,17 @@ pub trait Adapter: Send + Sync {
 
     /// Reads a session's title, model and so on from the session's own files.
     /// Called only for sessions that are to be shown.
-    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
-
-    /// How usage is counted in its transcripts; `None` if they record none.
-    fn counting(&self) -> Option<&'static Counting> {
-        None
+    ///
+    /// For most agents these are in the transcript ([`Profile::dialect`]).
+    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let _ = look;
+        let path = sketch.transcript.as_deref();
+        let dialect = self.profile().dialect;
+        let described = dialect.zip(path).and_then(|(dialect, path)| {
+            let agent = AgentId::from_static(self.profile().id);
+            dialect.describe(&agent, path)
+        });
+        described.unwrap_or_default()
     }
 
     /// The transcripts that record the usage of a session; for [`Self::counted_records`] all
@@ -171,16 +175,29 @@ pub trait Adapter: Send + Sync {
     }
 
     /// The last messages of a session, oldest first, at most `messages_max`.
+    ///
+    /// For most agents these are in the transcript ([`Profile::dialect`]).
     fn messages(
         &self,
         machine: &Machine,
         sketch: &Sketch,
         messages_max: usize,
-    ) -> Found<Vec<Message>>;
+    ) -> Found<Vec<Message>> {
+        let _ = machine;
+        let agent = AgentId::from_static(self.profile().id);
+        let dialect = self.profile().dialect;
+        let messages = dialect
+            .map(|dialect| dialect.messages(&agent, sketch.transcript.as_deref(), messages_max));
+        messages.unwrap_or_default()
+    }
 
     /// The command that resumes the session once it is not live, in its home and, if that is
     /// elsewhere, its directory.
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
+    ///
+    /// For most agents it is constant ([`Profile::resume`]).
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        self.profile().resume_of(sketch, is_default_home)
+    }
 
     /// The paths whose changes can change what a scan of this home finds.
     ///
@@ -224,8 +241,10 @@ pub struct Profile {
     pub name: &'static str,
     /// The default home, below the user's home.
     pub default_home: &'static str,
-    /// The variables that move its home.
+    /// The variables that move its home; the first one wins.
     pub home_variables: &'static [&'static str],
+    /// The first variable stands for the user's home, and the agent's home is below that.
+    pub moves_users_home: bool,
     /// How a live session is found, in a few words, for `agents` and the README.
     pub detection: &'static str,
     /// The version this was checked against, and when.
@@ -254,6 +273,17 @@ pub struct Profile {
     pub resumes_in_silence: bool,
     /// The paths that change with its sessions; see [`Adapter::watch_paths`].
     pub watched: &'static [Watched],
+    /// How its programs are recognized, and what their arguments mean.
+    pub programs: &'static CommandLine,
+    /// The format and settings of its hooks; `None` for an agent without hooks.
+    pub hooks: Option<&'static Hooks>,
+    /// How usage is counted; `None` if the agent records none.
+    pub counting: Option<&'static Counting>,
+    /// How its transcripts read, if a session has a file with one record a line.
+    pub(crate) dialect: Option<&'static Dialect>,
+    /// The words of the command that resumes a session, with `{id}` for its id; empty where
+    /// [`Adapter::resume`] makes it.
+    pub resume: &'static [&'static str],
 }
 
 impl Profile {
@@ -263,6 +293,7 @@ impl Profile {
         name: "",
         default_home: "",
         home_variables: &[],
+        moves_users_home: false,
         detection: "",
         checked_against: "",
         has_session_at_launch: false,
@@ -274,7 +305,40 @@ impl Profile {
         resumes_from_anywhere: true,
         resumes_in_silence: false,
         watched: &[],
+        programs: &CommandLine::NONE,
+        hooks: None,
+        counting: None,
+        dialect: None,
+        resume: &[],
     };
+
+    /// The command of [`Self::resume`] for a session, in its home; `None` if there is none.
+    pub(crate) fn resume_of(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let id = sketch.key.session.as_str();
+        let words = self.resume.iter().map(|word| word.replace("{id}", id));
+        let argv: Vec<String> = words.collect();
+        let command = (!argv.is_empty()).then_some(Invocation::of(argv))?;
+        self.in_home_of(sketch, is_default_home, command)
+    }
+
+    /// A command in the home of a session; `None` if no variable leads there.
+    pub(crate) fn in_home_of(
+        &self,
+        sketch: &Sketch,
+        is_default_home: bool,
+        command: Invocation,
+    ) -> Option<Invocation> {
+        if is_default_home {
+            return Some(command);
+        }
+        let home: &Path = &sketch.key.home;
+        let place = if self.moves_users_home {
+            home.ends_with(self.default_home).then(|| home.parent())??
+        } else {
+            home
+        };
+        Some(command.with(self.home_variables.first()?, place))
+    }
 }
 
 /// A session that a process forked.
@@ -301,8 +365,12 @@ impl Invocation {
     /// A command that needs no variable.
     #[must_use]
     pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
+        Self::of(argv.map(str::to_owned).into())
+    }
+
+    fn of(argv: Vec<String>) -> Self {
         Self {
-            argv: argv.map(str::to_owned).into(),
+            argv,
             directory: None,
             environment: Vec::new(),
         }
@@ -321,15 +389,5 @@ impl Invocation {
         self.environment
             .push((variable.to_owned(), path.to_owned()));
         self
-    }
-
-    /// The same in the home of a session, which `variable` moves.
-    #[must_use]
-    pub fn in_home_of(self, sketch: &Sketch, is_default_home: bool, variable: &str) -> Self {
-        if is_default_home {
-            self
-        } else {
-            self.with(variable, &sketch.key.home)
-        }
     }
 }

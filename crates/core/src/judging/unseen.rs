@@ -40,7 +40,7 @@ pub(crate) fn who_may_use(
         let is_runtime = comm == NODE_MAIN_THREAD || is_runtime_name(comm);
         let of_that_name = asked
             .iter()
-            .filter(|(adapter, _)| is_runtime || adapter.programs().may_be_called(comm));
+            .filter(|(adapter, _)| is_runtime || adapter.profile().programs.may_be_called(comm));
         for (adapter, home) in of_that_name {
             if !found.contains_key(&*home.root)
                 && may_be_agent(machine, *adapter, home, process)
@@ -65,7 +65,8 @@ fn may_be_agent(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: 
         process,
         details: &details,
     };
-    !is_by_another && (is_refused(&details.argv) || adapter.programs().are_mentioned_by(&program))
+    !is_by_another
+        && (is_refused(&details.argv) || adapter.profile().programs.are_mentioned_by(&program))
 }
 
 /// It could not be read, although the process may have it.

@@ -128,7 +128,7 @@ pub fn programs_on_path(machine: &Machine) -> BTreeSet<PathBuf> {
         .iter()
         .flat_map(|adapter| {
             let profile = adapter.profile();
-            adapter.programs().names().chain([profile.id])
+            adapter.profile().programs.names().chain([profile.id])
         })
         .collect();
     let path = machine.environment().variable("PATH");

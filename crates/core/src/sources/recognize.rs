@@ -136,7 +136,7 @@ pub(crate) fn recognize(
 ) -> Option<(&'static dyn Adapter, Role)> {
     adapters
         .iter()
-        .find_map(|adapter| Some((*adapter, adapter.programs().recognize(program)?)))
+        .find_map(|adapter| Some((*adapter, adapter.profile().programs.recognize(program)?)))
 }
 
 fn as_possible(
@@ -236,7 +236,8 @@ fn is_candidate(machine: &Machine, process: &Process) -> bool {
 fn is_name_of_candidate(name: &str) -> bool {
     let is_of_agent = |name: &str| {
         let mut adapters = AGENTS.iter();
-        is_runtime_name(name) || adapters.any(|adapter| adapter.programs().may_be_called(name))
+        is_runtime_name(name)
+            || adapters.any(|adapter| adapter.profile().programs.may_be_called(name))
     };
     is_of_agent(name)
         || is_name_of_layer(name)
@@ -254,7 +255,7 @@ fn has_gone_since(machine: &Machine, process: &Process) -> bool {
 /// open files decide. Empty if neither names a home.
 fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Vec<PathBuf> {
     let of_homes = adapter.profile().home_variables;
-    let of_launched = adapter.programs().variables_of_launched;
+    let of_launched = adapter.profile().programs.variables_of_launched;
     // What is asked for later is read with them. In an environment that was overwritten in part,
     // these may be there, and others not.
     let all = [of_homes, of_launched, &[LAUNCH_DIRECTORY]].concat();
@@ -333,7 +334,7 @@ fn is_launched_if_session(
 /// Returns whether a process is a launcher or was started by one, for agents whose launchers
 /// mark the environment. `None` if the environment cannot be read.
 fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Option<bool> {
-    let names = adapter.programs().variables_of_launched;
+    let names = adapter.profile().programs.variables_of_launched;
     if names.is_empty() {
         return None;
     }

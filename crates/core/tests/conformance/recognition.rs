@@ -33,7 +33,7 @@ fn recognized(adapter: &dyn Adapter, comm: &str, exe: &str, argv: &[&str]) -> Op
         .comm(comm)
         .exe(exe)
         .argv(argv);
-    adapter.programs().recognize(&Program {
+    adapter.profile().programs.recognize(&Program {
         process: &made.process,
         details: &made.details,
     })
@@ -54,7 +54,7 @@ fn shells_editors_and_runtimes_are_nobodys_agent() {
 #[test]
 fn a_process_name_alone_makes_no_agent() {
     check_all(|adapter| {
-        let names = adapter.programs().names();
+        let names = adapter.profile().programs.names();
         let found = names.filter(|name| {
             let argv = ["prog", "--serve"];
             recognized(adapter, name, "/usr/local/bin/prog", &argv).is_some()
@@ -68,7 +68,7 @@ fn a_process_name_alone_makes_no_agent() {
 #[test]
 fn a_program_that_mentions_an_agent_is_not_that_agent() {
     check_all(|adapter| {
-        let words: BTreeSet<&str> = adapter.programs().names().collect();
+        let words: BTreeSet<&str> = adapter.profile().programs.names().collect();
         // A name that the kernel has cut is not the beginning of another one.
         let is_whole = |word: &&str| word.len() < COMM_BYTES_MAX;
         let words = words.into_iter().filter(is_whole);

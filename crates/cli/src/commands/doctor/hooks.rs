@@ -35,7 +35,11 @@ pub(super) fn findings(
     let store = Store::of(machine.environment())?;
     let program = std::env::current_exe()?;
     let mut findings = Vec::new();
-    for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
+    for adapter in AGENTS
+        .iter()
+        .copied()
+        .filter(|one| one.profile().hooks.is_some())
+    {
         for home in app.world.homes_of(adapter, &[])? {
             let site = HookSite {
                 adapter,

@@ -38,7 +38,7 @@ pub(super) fn recognition(
     };
     let raw = machine.table().details(process);
     let adapter = agents::adapter(&claim.key.agent);
-    if adapter.is_some_and(|adapter| adapter.programs().recognize(&program).is_some()) {
+    if adapter.is_some_and(|adapter| adapter.profile().programs.recognize(&program).is_some()) {
         return Recognition::ClaimingAgent;
     }
     let executables = [raw.exe.as_deref().ok(), program.exe()];
@@ -77,7 +77,7 @@ fn of_known_agent(
         .and_then(|first| Path::new(first).file_name()?.to_str());
     let goes_by_its_name = || {
         let names = [program.exe_name(), program.comm(), started_as];
-        let programs = adapter.programs();
+        let programs = adapter.profile().programs;
         let mut names = names.into_iter().flatten();
         names.any(|name| programs.may_be_called(name))
     };

@@ -123,7 +123,7 @@ fn executable(program: &Program<'_>) -> Option<PathBuf> {
     let is_of_agent = |name| {
         AGENTS
             .iter()
-            .any(|agent| agent.programs().may_be_called(name))
+            .any(|agent| agent.profile().programs.may_be_called(name))
     };
     program.exe_name().filter(|name| is_of_agent(name))?;
     program.exe().map(Path::to_owned)

@@ -27,10 +27,9 @@ pub const KILO: OpenCode = OpenCode(&Relative {
         default_home: ".local/share/kilo",
         home_variables: &["XDG_DATA_HOME", "KILO_DB"],
         checked_against: "7.7.7, 2026-11",
+        programs: &PROGRAMS,
         ..PROFILE
     },
-    programs: &PROGRAMS,
-    hooks: None,
     database_variable: "KILO_DB",
     other_databases: &["kilo-", "opencode-"],
     terminal_title: ("Kilo CLI | ", "..."),

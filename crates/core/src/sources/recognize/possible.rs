@@ -98,7 +98,7 @@ pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible 
     if !(was_wrapped || is_by_other_name || is_numbered) {
         return Possible::NoAgent;
     }
-    one_of(|adapter| adapter.programs().may_be_called(exe))
+    one_of(|adapter| adapter.profile().programs.may_be_called(exe))
 }
 
 /// By what a language runtime runs: a script, a module, code, or a title.
@@ -147,7 +147,9 @@ fn by_text(text: &str) -> Possible {
         let first = words_of(name).next();
         first.is_some_and(|first| words_of(text).any(|word| word.eq_ignore_ascii_case(first)))
     };
-    one_of(|adapter| mentions(adapter.profile().id) || adapter.programs().names().any(mentions))
+    one_of(|adapter| {
+        mentions(adapter.profile().id) || adapter.profile().programs.names().any(mentions)
+    })
 }
 
 fn words_of(text: &str) -> impl Iterator<Item = &str> {

@@ -14,7 +14,7 @@ use crate::sources::transcript::TranscriptFile;
 
 fn counting(agent: &str) -> &'static Counting {
     let agent = AgentId::parse(agent).unwrap();
-    adapter(&agent).unwrap().counting().unwrap()
+    adapter(&agent).unwrap().profile().counting.unwrap()
 }
 
 struct Made {

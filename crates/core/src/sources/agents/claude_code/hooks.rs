@@ -14,10 +14,10 @@
 //!   and names them in `background_tasks`. When they are done a prompt follows
 //!   that no person wrote (`<task-notification>`), and a second `Stop`.
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, session_by_file_stem};
+use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
 
 /// How many background tasks of one payload are looked at.
 const TASKS_MAX: usize = 1_000;
@@ -30,12 +30,11 @@ const WORKING_TASKS: &[&str] = &["subagent", "workflow"];
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
-    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: session_by_file_stem,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("settings.json"),
-        form: SettingsForm::JsonGroups,
-    }],
+    settings: &[SettingsFile::in_home(
+        "settings.json",
+        SettingsForm::JsonGroups,
+    )],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -51,7 +50,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "StopFailure",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 /// The tools by which the model puts a question to the person: to answer it is not to

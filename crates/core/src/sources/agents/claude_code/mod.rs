@@ -53,12 +53,10 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Forked, Home, Hooks, Invocation, Look, Message,
-    Profile, Program, Sketch, Watched,
+    Adapter, AgentScan, Description, Forked, Home, Invocation, Look, Profile, Program, Sketch,
+    Watched,
 };
-use crate::machine::Machine;
 use crate::machine::problem::Found;
-use crate::sources::usage::Counting;
 
 use self::line::DIALECT;
 use self::projects::Projects;
@@ -90,6 +88,11 @@ static PROFILE: Profile = Profile {
     // Since 2.1 (seen in 2.1.332).
     pid_variable: Some("CLAUDE_PID"),
     watched: &[Watched::at("sessions"), Watched::tree("projects")],
+    programs: &processes::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&line::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["claude", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
@@ -100,10 +103,6 @@ pub struct ClaudeCode;
 impl Adapter for ClaudeCode {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
     }
 
     fn published_session(&self, home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
@@ -118,10 +117,6 @@ impl Adapter for ClaudeCode {
             .forked_session(program)
             .and_then(|id| SessionId::parse(id).ok());
         Some(Forked { session, parent })
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &processes::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
@@ -161,33 +156,19 @@ impl Adapter for ClaudeCode {
         Found { found, problems }
     }
 
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&line::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["claude", "--resume", sketch.key.session.as_str()]);
+        let command = PROFILE.resume_of(sketch, is_default_home)?;
         // Elsewhere Claude Code does not find the conversation, wherever a shell's `cd` has
         // taken the session (seen in 2.1.197, 2026-11).
-        let command = command.run_in(sketch.work_dir.as_deref());
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+        Some(command.run_in(sketch.work_dir.as_deref()))
     }
 
     fn attach(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let id = sketch.key.session.as_str();
         let short = id.get(..SHORT_ID_BYTES).unwrap_or(id);
         let command = Invocation::new(["claude", "attach", short]);
-        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
-        sketch.is_terminal_hosted.then_some(command)
+        let command = PROFILE.in_home_of(sketch, is_default_home, command);
+        command.filter(|_| sketch.is_terminal_hosted)
     }
 }
 

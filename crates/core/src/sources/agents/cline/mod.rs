@@ -45,13 +45,11 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
-    Program, Sketch, Watched,
+    Adapter, AgentScan, Description, Home, Look, Message, Profile, Program, Sketch, Watched,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::document::{count_documents, from_document};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("cline");
@@ -77,6 +75,9 @@ static PROFILE: Profile = Profile {
         Watched::at("logs"),
         Watched::tree("sessions"),
     ],
+    programs: &process::PROGRAMS,
+    counting: Some(&message::COUNTING),
+    resume: &["cline", "--id", "{id}"],
     ..Profile::USUAL
 };
 
@@ -98,10 +99,6 @@ impl Adapter for Cline {
             .map_or_else(|| self.homes(environment), |home| vec![home])
     }
 
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
-    }
-
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         scan::scan(look, home)
     }
@@ -120,10 +117,6 @@ impl Adapter for Cline {
             },
             problems: last.problems,
         }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&message::COUNTING)
     }
 
     fn counted_records(
@@ -156,10 +149,5 @@ impl Adapter for Cline {
                 problems: vec![Problem::at(&AGENT, path, reason)],
             },
         }
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["cline", "--id", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, DATA_VARIABLE))
     }
 }

@@ -11,20 +11,16 @@
 
 use std::path::Path;
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
-use crate::adapter::{
-    HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path,
-};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
+use crate::adapter::{HookTrust, Hooks, SettingsFile, SettingsForm};
+use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
-    keys: PayloadKeys::SNAKE_CASE,
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("hooks.json"),
-        form: SettingsForm::JsonGroups,
-    }],
+    settings: &[SettingsFile::in_home(
+        "hooks.json",
+        SettingsForm::JsonGroups,
+    )],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -42,6 +38,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         file: "config.toml",
         count: trusted,
     }),
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

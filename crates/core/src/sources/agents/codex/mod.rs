@@ -54,18 +54,16 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::PhaseFact;
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, LimitRecord, Look,
-    Message, Profile, Sketch, Watched,
+    Adapter, AgentScan, Description, Home, LimitRecord, Look, Message, Profile, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::{LAST_BOUNDS, find_last};
 use crate::sources::transcript::TranscriptFile;
-use crate::sources::usage::Counting;
 
 const ID: &str = "codex";
 
-const PROFILE: Profile = Profile {
+static PROFILE: Profile = Profile {
     id: ID,
     name: "Codex",
     default_home: ".codex",
@@ -83,6 +81,10 @@ const PROFILE: Profile = Profile {
         Watched::at("logs_2.sqlite"),
         Watched::at("logs_2.sqlite-wal"),
     ],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&record::COUNTING),
+    resume: &["codex", "resume", "{id}"],
     ..Profile::USUAL
 };
 
@@ -93,14 +95,6 @@ pub struct Codex;
 impl Adapter for Codex {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
@@ -119,10 +113,6 @@ impl Adapter for Codex {
         describe::describe(&agent(), sketch)
     }
 
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&record::COUNTING)
-    }
-
     fn account_limits(&self, sketch: &Sketch) -> Option<LimitRecord> {
         let file = TranscriptFile::open(sketch.transcript.as_deref()?).ok()?;
         find_last(&file, LAST_BOUNDS, limits::of_record).ok()?
@@ -135,11 +125,6 @@ impl Adapter for Codex {
         messages_max: usize,
     ) -> Found<Vec<Message>> {
         describe::messages(&agent(), sketch, messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["codex", "resume", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, "CODEX_HOME"))
     }
 }
 

@@ -34,13 +34,11 @@ use whosup_sidecar::AgentId;
 
 use self::document::{BYTES_MAX, DIALECT};
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
-    Watched,
+    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::document::{count_documents, from_document};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("continue");
@@ -60,16 +58,17 @@ static PROFILE: Profile = Profile {
     detection: "the date of the first prompt and the terminal's use",
     checked_against: "1.5.47, 2026-11",
     watched: &[Watched::at("sessions")],
+    programs: &process::PROGRAMS,
+    counting: Some(&document::COUNTING),
+    // The only option that takes an id is `--fork`. It continues the conversation under a
+    // new id, where `--resume` would take whatever file was modified last.
+    resume: &["cn", "--fork", "{id}"],
     ..Profile::USUAL
 };
 
 impl Adapter for Continue {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -83,10 +82,6 @@ impl Adapter for Continue {
             transcript: sketch.transcript.clone(),
             ..document::describe(document)
         })
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&document::COUNTING)
     }
 
     fn counted_records(
@@ -110,12 +105,5 @@ impl Adapter for Continue {
         from_document(&AGENT, path, BYTES_MAX, |document| {
             DIALECT.messages_in(document::history(document), messages_max)
         })
-    }
-
-    /// The only option that takes an id is `--fork`. It continues the conversation under a
-    /// new id, where `--resume` would take whatever file was modified last.
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["cn", "--fork", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 }

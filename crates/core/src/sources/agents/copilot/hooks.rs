@@ -10,9 +10,8 @@ use std::fmt::Write as _;
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys, StartSource};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{
-    HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path, started,
-};
+use crate::adapter::{HookCommand, Hooks, SettingsFile, SettingsForm, started};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 /// How long it waits for a hook, in seconds.
 const HOOK_SECONDS_MAX: u32 = 5;
@@ -41,13 +40,12 @@ pub(super) static HOOKS: Hooks = Hooks {
         reason: "reason",
         sub_agent: "agentId",
     },
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("hooks/whosup.json"),
-        form: SettingsForm::OwnFile(file),
-    }],
+    settings: &[SettingsFile::in_home(
+        "hooks/whosup.json",
+        SettingsForm::OwnFile(file),
+    )],
     events: EVENTS,
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

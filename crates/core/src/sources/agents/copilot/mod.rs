@@ -38,17 +38,12 @@ use whosup_sidecar::file::ReadFileError;
 use self::events::DIALECT;
 use self::workspace::Workspace;
 use crate::adapter::phase::Phase;
-use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::dialect::joined;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("copilot");
@@ -75,20 +70,17 @@ static PROFILE: Profile = Profile {
         Watched::at("open-sessions-state.json"),
         Watched::at("logs"),
     ],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&events::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["copilot", "--resume={id}"],
     ..Profile::USUAL
 };
 
 impl Adapter for Copilot {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -113,25 +105,6 @@ impl Adapter for Copilot {
             add_workspace(&mut found, workspace);
         }
         Found { found, problems }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&events::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let resume = format!("--resume={}", sketch.key.session);
-        let command = Invocation::new(["copilot", &resume]);
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 }
 

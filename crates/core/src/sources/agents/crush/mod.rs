@@ -33,13 +33,12 @@ use whosup_sidecar::AgentId;
 
 use self::database::ProjectDb;
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
-    Program, Sketch, TurnTokens, WatchPath,
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Sketch,
+    TurnTokens, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::database::with_wal;
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("crush");
@@ -63,6 +62,8 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE, DATA_HOME_VARIABLE],
     detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
+    programs: &process::PROGRAMS,
+    counting: Some(&tokens::COUNTING),
     ..Profile::USUAL
 };
 
@@ -79,10 +80,6 @@ impl Adapter for Crush {
             .or_else(in_data_home)
             .or_else(default);
         home.into_iter().collect()
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
@@ -141,10 +138,6 @@ impl Adapter for Crush {
                 found,
             },
         }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&tokens::COUNTING)
     }
 
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
@@ -218,7 +211,7 @@ impl Adapter for Crush {
             }
             None => Invocation::new(["crush", "--session", session]),
         };
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+        PROFILE.in_home_of(sketch, is_default_home, command)
     }
 
     fn watch_paths(&self, _machine: &Machine, home: &Home) -> Vec<WatchPath> {

@@ -4,23 +4,14 @@
 //! for it does not start without an account. Hooks in `settings.json` count only
 //! where there is no `hooks.json`.
 
-use crate::adapter::hook_event::PayloadKeys;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, session_by_file_stem};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning: usual_meaning,
-    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: session_by_file_stem,
     settings: &[
-        SettingsFile {
-            place: SettingsPlace::Home("hooks.json"),
-            form: SettingsForm::JsonGroupsAtRoot,
-        },
-        SettingsFile {
-            place: SettingsPlace::Home("settings.json"),
-            form: SettingsForm::JsonGroups,
-        },
+        SettingsFile::in_home("hooks.json", SettingsForm::JsonGroupsAtRoot),
+        SettingsFile::in_home("settings.json", SettingsForm::JsonGroups),
     ],
     events: &[
         "SessionStart",
@@ -33,5 +24,5 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Stop",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };

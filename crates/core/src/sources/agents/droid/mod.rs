@@ -25,15 +25,10 @@ use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
 use self::transcript::DIALECT;
-use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
-};
+use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
-use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("droid");
@@ -52,9 +47,15 @@ static PROFILE: Profile = Profile {
     name: "Droid",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
+    moves_users_home: true,
     detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
     watched: &[Watched::tree("sessions")],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&tokens::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["droid", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
@@ -66,23 +67,6 @@ fn sessions_in(home: &Path) -> PathBuf {
 impl Adapter for Droid {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let user = environment
-            .directory(HOME_VARIABLE)
-            .or_else(|| environment.home().map(Path::to_owned));
-        user.map(|user| user.join(DEFAULT_HOME))
-            .into_iter()
-            .collect()
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -119,10 +103,6 @@ impl Adapter for Droid {
         Found { found, problems }
     }
 
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&tokens::COUNTING)
-    }
-
     fn counted_files(&self, _sketch: &Sketch) -> Vec<PathBuf> {
         // The settings are small, and those of the session before count too.
         Vec::new()
@@ -148,27 +128,5 @@ impl Adapter for Droid {
             }
         }
         Some(problems)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["droid", "--resume", sketch.key.session.as_str()]);
-        if is_default_home {
-            return Some(command);
-        }
-        let home = &sketch.key.home;
-        let stands_for_users_home = match home.file_name() {
-            Some(name) if name == DEFAULT_HOME => home.parent()?,
-            _ => home,
-        };
-        Some(command.with(HOME_VARIABLE, stands_for_users_home))
     }
 }

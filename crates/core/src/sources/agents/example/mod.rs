@@ -22,8 +22,7 @@ use whosup_sidecar::{AgentId, SessionId};
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
 use crate::adapter::phase::Phase;
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Form, Home, Invocation, Is, Look, Message, Named,
-    Profile, Role, Sketch, Watched,
+    Adapter, AgentScan, CommandLine, Form, Home, Is, Look, Named, Profile, Role, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -52,6 +51,9 @@ static PROFILE: Profile = Profile {
     checked_against: "1.0, 2026-11",
     has_session_at_launch: true,
     watched: &[Watched::at("running"), Watched::at("sessions")],
+    programs: &PROGRAMS,
+    dialect: Some(&DIALECT),
+    resume: &["example", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
@@ -137,10 +139,6 @@ impl Adapter for Example {
         &PROFILE
     }
 
-    fn programs(&self) -> &'static CommandLine {
-        &PROGRAMS
-    }
-
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         let (mut scan, mut problems) = (AgentScan::default(), Vec::new());
         let running = home.root.join("running");
@@ -173,21 +171,6 @@ impl Adapter for Example {
             found: scan,
             problems,
         }
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let path = sketch.transcript.as_deref();
-        path.and_then(|path| DIALECT.describe(&AGENT, path))
-            .unwrap_or_default()
-    }
-
-    fn messages(&self, _: &Machine, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["example", "--resume", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, "EXAMPLE_HOME"))
     }
 }
 

@@ -6,21 +6,18 @@
 //! `SessionEnd` twice, SIGTERM two or three times, a closed terminal never, and the process
 //! survives it. The turn waits for its hooks.
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{
-    Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path, started,
-};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, started};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
-    keys: PayloadKeys::SNAKE_CASE,
-    // The names of its transcripts have only a prefix of the id.
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("settings.json"),
-        form: SettingsForm::JsonGroups,
-    }],
+    // The names of its transcripts have only a prefix of the id, which names no session.
+    settings: &[SettingsFile::in_home(
+        "settings.json",
+        SettingsForm::JsonGroups,
+    )],
     events: &[
         "SessionStart",
         "BeforeAgent",
@@ -30,7 +27,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "AfterAgent",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

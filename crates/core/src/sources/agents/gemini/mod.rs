@@ -33,20 +33,15 @@ mod scan;
 mod subagent;
 mod transcript;
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
+    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, Watched,
 };
+use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::folder::is_there;
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");
@@ -65,6 +60,7 @@ static PROFILE: Profile = Profile {
     name: "Gemini CLI",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
+    moves_users_home: true,
     detection: "arguments; chats made at launch; what was typed in which process",
     checked_against: "0.61.0, 2026-11",
     has_session_at_launch: true,
@@ -72,28 +68,16 @@ static PROFILE: Profile = Profile {
     is_quiet_when_idle: true,
     resumes_from_anywhere: false,
     watched: &[Watched::tree("tmp"), Watched::at("projects.json")],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&message::COUNTING),
+    resume: &["gemini", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
 impl Adapter for Gemini {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let user = environment.directory(HOME_VARIABLE);
-        let user = user.or_else(|| environment.home().map(Path::to_owned));
-        user.map(|user| user.join(DEFAULT_HOME))
-            .into_iter()
-            .collect()
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
@@ -132,10 +116,6 @@ impl Adapter for Gemini {
         }
     }
 
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&message::COUNTING)
-    }
-
     fn messages(
         &self,
         _machine: &Machine,
@@ -146,18 +126,6 @@ impl Adapter for Gemini {
             Some(path) => transcript::messages(path, messages_max),
             None => Found::default(),
         }
-    }
-
-    /// Only where a variable can lead there: to a home called `.gemini`.
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["gemini", "--resume", sketch.key.session.as_str()]);
-        if is_default_home {
-            return Some(command);
-        }
-        let home = &sketch.key.home;
-        let is_named_so = home.file_name() == Some(OsStr::new(DEFAULT_HOME));
-        let user = home.parent().filter(|_| is_named_so)?;
-        Some(command.with(HOME_VARIABLE, user))
     }
 }
 

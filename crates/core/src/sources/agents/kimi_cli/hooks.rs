@@ -5,18 +5,14 @@
 //! `exit` and `SessionStart` with the source `startup`, from the same process.
 //! SIGTERM and a terminal that goes send nothing.
 
-use crate::adapter::hook_event::PayloadKeys;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::{Hooks, SettingsFile, SettingsForm};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning: usual_meaning,
-    keys: PayloadKeys::SNAKE_CASE,
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("config.toml"),
-        form: SettingsForm::TomlTables,
-    }],
+    settings: &[SettingsFile::in_home(
+        "config.toml",
+        SettingsForm::TomlTables,
+    )],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -30,5 +26,5 @@ pub(super) static HOOKS: Hooks = Hooks {
         "StopFailure",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };

@@ -36,15 +36,10 @@ use whosup_sidecar::{AgentId, StrictObject};
 
 use self::session::Reading;
 use self::wire::DIALECT;
-use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::kimi_wire;
 use crate::sources::agents::kit::title::one_line;
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-cli");
@@ -75,6 +70,11 @@ static PROFILE: Profile = Profile {
         Watched::at("logs"),
         Watched::at("kimi.json"),
     ],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&wire::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["kimi", "--session", "{id}"],
     ..Profile::USUAL
 };
 
@@ -83,16 +83,8 @@ impl Adapter for KimiCli {
         &PROFILE
     }
 
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
     fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
         logs::home_of(path)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -124,24 +116,6 @@ impl Adapter for KimiCli {
             Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
         }
         Found { found, problems }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&wire::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 }
 

@@ -50,7 +50,7 @@ fn world(ages_ms: &[i64]) -> World {
         .into_iter()
         .map(|process| {
             let details = machine.table().details(&process);
-            let role = KimiCli.programs().recognize(&Program {
+            let role = KimiCli.profile().programs.recognize(&Program {
                 process: &process,
                 details: &details,
             });

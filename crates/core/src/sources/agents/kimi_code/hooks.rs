@@ -5,18 +5,16 @@
 //! old one. SIGTERM and a terminal that goes send nothing. A configuration with an
 //! event that it does not know is refused, so the newest of them are not asked for.
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm};
+use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
-    keys: PayloadKeys::SNAKE_CASE,
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("config.toml"),
-        form: SettingsForm::TomlTables,
-    }],
+    settings: &[SettingsFile::in_home(
+        "config.toml",
+        SettingsForm::TomlTables,
+    )],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -33,7 +31,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Interrupt",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

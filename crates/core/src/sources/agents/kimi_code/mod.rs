@@ -38,15 +38,10 @@ use whosup_sidecar::AgentId;
 
 use self::session::Reading;
 use self::wire::DIALECT;
-use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::kimi_wire;
 use crate::sources::agents::kit::title::one_line;
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-code");
@@ -71,20 +66,17 @@ static PROFILE: Profile = Profile {
     is_quiet_when_idle: true,
     resumes_from_anywhere: false,
     watched: &[Watched::tree("sessions")],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&wire::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["kimi", "--session", "{id}"],
     ..Profile::USUAL
 };
 
 impl Adapter for KimiCode {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -116,24 +108,6 @@ impl Adapter for KimiCode {
             Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
         }
         Found { found, problems }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&wire::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 }
 

@@ -60,6 +60,7 @@ const TURN_BYTES: u64 = 256 * 1024;
 const TEXT_CHARS_MAX: usize = 20_000;
 
 /// How the transcripts of one agent read.
+#[derive(Debug)]
 pub(crate) struct Dialect {
     /// Reads one record.
     pub(crate) record: fn(&Value) -> Record<'_>,

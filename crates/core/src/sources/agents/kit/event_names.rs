@@ -1,8 +1,19 @@
-//! The names of events that most agents use, first seen in Claude Code.
+//! The form of hooks and the names of events that most agents use, first seen in Claude
+//! Code.
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::started;
+use crate::adapter::{Hooks, no_session_by_path, started};
+
+/// Hooks as most agents have them, to declare others from.
+pub(crate) const USUAL_HOOKS: Hooks = Hooks {
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
+    session_of_transcript: no_session_by_path,
+    settings: &[],
+    events: &[],
+    trust: None,
+};
 
 /// The meaning of a usual event name. A reminder that an agent has been idle for a while is
 /// a `Notification`, and so is a request for permission.

@@ -126,13 +126,13 @@ fn may_be_its(adapter: &dyn Adapter, process: &Process, details: &Details) -> bo
         return false;
     }
     let program = Program { process, details };
-    if adapter.programs().recognize(&program).is_some() {
+    if adapter.profile().programs.recognize(&program).is_some() {
         return true;
     }
     if program.exe().is_some() {
         return false;
     }
-    let programs = adapter.programs();
+    let programs = adapter.profile().programs;
     let is_called_so = || {
         program
             .comm()

@@ -32,7 +32,7 @@ impl<'a> Scanning<'a> {
                 .filter(|process| self.is_known(process));
             let known: Vec<&AgentProcess> = known.collect();
             for terminal in known {
-                let programs = self.agent.programs;
+                let programs = self.agent.profile.programs;
                 let may_have_gone_on = !programs.is_headless(&terminal.program())
                     && is_since(terminal, row)
                     && self.real_paths.are_beside(terminal, row);

@@ -53,7 +53,7 @@ pub(super) fn continued<'a>(
     rows: &'a [Row],
     real: RealPaths<'_>,
 ) -> Option<&'a Row> {
-    if !continues_last(process.adapter.programs(), &process.program()) {
+    if !continues_last(process.adapter.profile().programs, &process.program()) {
         return None;
     }
     let began = *process.process.began_at_ms.as_ref().ok()?;

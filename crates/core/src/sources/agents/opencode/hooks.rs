@@ -5,12 +5,10 @@
 
 use std::path::PathBuf;
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
-use crate::adapter::{
-    HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path,
-};
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
+use crate::adapter::{HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 use crate::machine::Environment;
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
 
 /// The plugin, with a place for the program.
 const PLUGIN: &str = include_str!("plugin.js");
@@ -19,8 +17,6 @@ const PROGRAM: &str = "\"PROGRAM\"";
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
-    keys: PayloadKeys::SNAKE_CASE,
-    session_of_transcript: no_session_by_path,
     settings: &[SettingsFile {
         place: SettingsPlace::Environment(plugin_file),
         form: SettingsForm::OwnFile(plugin),
@@ -40,7 +36,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Stop",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

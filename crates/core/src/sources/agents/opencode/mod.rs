@@ -61,14 +61,13 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Program, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Sketch,
+    WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::database::with_wal;
 use crate::sources::agents::kit::folder::{metadata, names_in};
-use crate::sources::usage::Counting;
 
 /// The variable that moves the data of all programs.
 const DATA_VARIABLE: &str = "XDG_DATA_HOME";
@@ -85,10 +84,10 @@ pub const OPENCODE: OpenCode = OpenCode(&Relative {
         default_home: ".local/share/opencode",
         home_variables: &[DATA_VARIABLE, "OPENCODE_DB"],
         checked_against: "1.18.33, 2026-11",
+        programs: &process::PROGRAMS,
+        hooks: Some(&hooks::HOOKS),
         ..PROFILE
     },
-    programs: &process::PROGRAMS,
-    hooks: Some(&hooks::HOOKS),
     database_variable: "OPENCODE_DB",
     other_databases: &["opencode-"],
     terminal_title: ("OC | ", "\u{2026}"),
@@ -101,6 +100,7 @@ pub(super) const PROFILE: Profile = Profile {
     detection: "its log's runs, matched with processes; arguments; the terminal's title and use",
     is_quiet_when_idle: true,
     shows_title_at_once: true,
+    counting: Some(&tokens::COUNTING),
     ..Profile::USUAL
 };
 
@@ -109,8 +109,6 @@ pub(super) const PROFILE: Profile = Profile {
 #[derive(Debug)]
 pub(super) struct Relative {
     pub(super) profile: Profile,
-    pub(super) programs: &'static CommandLine,
-    pub(super) hooks: Option<&'static Hooks>,
     /// The variable that names another database.
     pub(super) database_variable: &'static str,
     /// What the names of the databases of other builds begin with.
@@ -129,10 +127,6 @@ impl Adapter for OpenCode {
         &self.0.profile
     }
 
-    fn hooks(&self) -> Option<&'static Hooks> {
-        self.0.hooks
-    }
-
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let default = || Some(environment.home()?.join(".local/share"));
         let data = environment.directory(DATA_VARIABLE).or_else(default);
@@ -142,13 +136,9 @@ impl Adapter for OpenCode {
         vec![self.0.database_named_by(environment, &data).unwrap_or(data)]
     }
 
-    fn programs(&self) -> &'static CommandLine {
-        self.0.programs
-    }
-
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         // That of the server, wherever this process was started.
-        process::is_client_without_directory(self.0.programs, program).then(PathBuf::new)
+        process::is_client_without_directory(self.0.profile.programs, program).then(PathBuf::new)
     }
 
     fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
@@ -187,10 +177,6 @@ impl Adapter for OpenCode {
             found: Vec::new(),
             problems,
         }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&tokens::COUNTING)
     }
 
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {

@@ -238,7 +238,8 @@ impl<'a> Scanning<'a> {
             claimants
         }
         .to_vec();
-        let is_headless = |its: &&AgentProcess| self.agent.programs.is_headless(&its.program());
+        let is_headless =
+            |its: &&AgentProcess| self.agent.profile.programs.is_headless(&its.program());
         if !serving.is_empty() && serving.iter().all(is_headless) {
             sketch.is_headless = Some(true);
         }
@@ -257,7 +258,7 @@ impl<'a> Scanning<'a> {
             return;
         }
         let clients: Vec<&AgentProcess> = self.of_role(Role::Client).collect();
-        let programs = self.agent.programs;
+        let programs = self.agent.profile.programs;
         let may_show = clients.into_iter().filter(|client| {
             let program = client.program();
             let is_its = servers

@@ -40,13 +40,8 @@ use whosup_sidecar::AgentId;
 
 use self::session::Reading;
 use self::transcript::DIALECT;
-use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
-    Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, AgentScan, Home, Invocation, Look, Profile, Sketch, Watched};
 use crate::machine::problem::Found;
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("pi");
@@ -73,6 +68,10 @@ static PROFILE: Profile = Profile {
     // Of another directory it asks whether to fork the session.
     resumes_from_anywhere: false,
     watched: &[Watched::tree("sessions"), Watched::at("settings.json")],
+    programs: &process::PROGRAMS,
+    counting: Some(&transcript::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["pi", "--session", "{id}"],
     ..Profile::USUAL
 };
 
@@ -81,39 +80,14 @@ impl Adapter for Pi {
         &PROFILE
     }
 
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
-    }
-
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         let mut reading = Reading::new(look, home);
         reading.walk();
         reading.finish()
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        // A session that has only been named has no file yet, or none any more.
-        let path = sketch.transcript.as_deref();
-        path.and_then(|path| DIALECT.describe(&AGENT, path))
-            .unwrap_or_default()
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&transcript::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["pi", "--session", sketch.key.session.as_str()]);
-        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
+        let command = PROFILE.resume_of(sketch, is_default_home)?;
         Some(match session_dir::that_needs_naming(sketch) {
             Some(directory) => command.with(session_dir::VARIABLE, directory),
             None => command,

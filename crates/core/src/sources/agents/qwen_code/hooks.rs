@@ -5,18 +5,15 @@
 //! given. A session that is left by `/resume` gets no `SessionEnd`, nor does a
 //! one-shot run; one under an editor gets two.
 
-use crate::adapter::hook_event::PayloadKeys;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem};
-use crate::sources::agents::kit::event_names::usual_meaning;
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, session_by_file_stem};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning: usual_meaning,
-    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: session_by_file_stem,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("settings.json"),
-        form: SettingsForm::JsonGroups,
-    }],
+    settings: &[SettingsFile::in_home(
+        "settings.json",
+        SettingsForm::JsonGroups,
+    )],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -32,5 +29,5 @@ pub(super) static HOOKS: Hooks = Hooks {
         "StopFailure",
         "SessionEnd",
     ],
-    trust: None,
+    ..USUAL_HOOKS
 };

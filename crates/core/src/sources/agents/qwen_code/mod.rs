@@ -39,12 +39,10 @@ use self::reading::Reading;
 use self::transcript::DIALECT;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
+    Adapter, AgentScan, Description, Home, Invocation, Look, Profile, Sketch, Watched,
 };
+use crate::machine::Environment;
 use crate::machine::problem::Found;
-use crate::machine::{Environment, Machine};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("qwen-code");
@@ -83,6 +81,11 @@ static PROFILE: Profile = Profile {
         Watched::at("tmp/session-writer-locks"),
         Watched::at("settings.json"),
     ],
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&transcript::COUNTING),
+    dialect: Some(&DIALECT),
+    resume: &["qwen", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
@@ -91,16 +94,8 @@ impl Adapter for QwenCode {
         &PROFILE
     }
 
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         home::homes(environment)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     /// A title without a sign belongs to an idle terminal, or to a person who disabled the
@@ -144,22 +139,8 @@ impl Adapter for QwenCode {
         described
     }
 
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&transcript::COUNTING)
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
-    }
-
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["qwen", "--resume", sketch.key.session.as_str()]);
-        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
+        let command = PROFILE.resume_of(sketch, is_default_home)?;
         Some(match home::runtime_that_needs_naming(sketch) {
             Some(directory) => command.with(RUNTIME_VARIABLE, directory),
             None => command,

@@ -5,7 +5,8 @@
 //! directory.
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
@@ -14,13 +15,12 @@ pub(super) static HOOKS: Hooks = Hooks {
         transcript: "transcript_file",
         ..PayloadKeys::SNAKE_CASE
     },
-    session_of_transcript: no_session_by_path,
-    settings: &[SettingsFile {
-        place: SettingsPlace::Home("hooks.toml"),
-        form: SettingsForm::NamedTomlTables,
-    }],
+    settings: &[SettingsFile::in_home(
+        "hooks.toml",
+        SettingsForm::NamedTomlTables,
+    )],
     events: &["pre_tool", "post_tool", "post_agent"],
-    trust: None,
+    ..USUAL_HOOKS
 };
 
 fn meaning(name: &str, _: &HookPayload<'_>) -> Result<EventKind, HookError> {

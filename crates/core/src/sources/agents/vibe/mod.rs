@@ -31,12 +31,10 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::Phase;
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("vibe");
@@ -58,20 +56,16 @@ static PROFILE: Profile = Profile {
     detection: "lock per session, held by its server; the terminal's process is that one's parent",
     checked_against: "3.0.2, 2026-11",
     has_session_at_launch: true,
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    counting: Some(&tokens::COUNTING),
+    resume: &["vibe", "--resume", "{id}"],
     ..Profile::USUAL
 };
 
 impl Adapter for Vibe {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
-    }
-
-    fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -122,10 +116,6 @@ impl Adapter for Vibe {
             Err(failure) => problem(failure),
         }
         Found { found, problems }
-    }
-
-    fn counting(&self) -> Option<&'static Counting> {
-        Some(&tokens::COUNTING)
     }
 
     fn counted_files(&self, _sketch: &Sketch) -> Vec<PathBuf> {
@@ -184,11 +174,6 @@ impl Adapter for Vibe {
         });
         let config = WatchPath::at(home.root.join("config.toml"));
         paths.chain([config]).collect()
-    }
-
-    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["vibe", "--resume", sketch.key.session.as_str()]);
-        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 }
 
