@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use whosup_process::{Details, Process};
-use whosup_sidecar::AgentId;
+use whosup_sidecar::{AgentId, SessionId};
 
+use super::claim::CLOCK_SLACK_MS;
 use super::{Adapter, Program};
 
 /// The role of a process for its agent.
@@ -74,6 +75,28 @@ impl AgentProcess {
     #[must_use]
     pub fn named_session(&self) -> Option<&str> {
         self.adapter.session_named_by(&self.program())
+    }
+
+    /// Whether its arguments name this session.
+    #[must_use]
+    pub fn names(&self, session: &SessionId) -> bool {
+        let named = self.named_session();
+        named.is_some_and(|named| session.as_str().starts_with(named))
+    }
+
+    /// Whether it had begun at `at_ms`, in milliseconds since 1970; `None` where its begin is
+    /// not known.
+    #[must_use]
+    pub fn had_begun_at(&self, at_ms: i64) -> Option<bool> {
+        let began = self.process.began_at_ms.as_ref().ok()?;
+        Some(at_ms >= began.saturating_sub(CLOCK_SLACK_MS))
+    }
+
+    /// Whether it had begun at one of these dates.
+    #[must_use]
+    pub fn had_begun_at_one_of(&self, dates: impl IntoIterator<Item = Option<i64>>) -> bool {
+        let mut dates = dates.into_iter().flatten();
+        dates.any(|at_ms| self.had_begun_at(at_ms) == Some(true))
     }
 
     /// Its directory, where it can be read.

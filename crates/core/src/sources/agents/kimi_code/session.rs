@@ -1,7 +1,6 @@
 //! The session directories: `sessions/wd_SLUG_HASH/session_UUID/`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,15 +9,14 @@ use sha2::{Digest as _, Sha256};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
+use super::AGENT;
 use super::state::{self, State};
 use super::wire::{self, Dates};
-use super::{AGENT, process};
-use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
-use crate::machine::problem::{Found, Problem};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::metadata;
-use crate::sources::agents::kit::folder::{Names, list_or_report};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::Scan;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
 /// How many folders are looked at.
@@ -77,10 +75,8 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 
 /// One home's scan while it grows.
 pub(super) struct Reading<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
+    scan: Scan<'a>,
     sketches: OnePerSession,
-    problems: Vec<Problem>,
 }
 
 /// A session, as recorded in its own files.
@@ -137,20 +133,18 @@ impl StoredSession {
 impl<'a> Reading<'a> {
     pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
         Self {
-            look,
-            home,
+            scan: Scan::new(AGENT, look, home),
             sketches: OnePerSession::new(|path| wire::DIALECT.said(path)),
-            problems: Vec::new(),
         }
     }
 
     /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
-        let seekers_of = self.seekers_of();
-        let is_all = self.look.depth.is_walk();
+        let seekers_of = self.scan.seekers_by(folder_of);
+        let is_all = self.scan.look.depth.is_walk();
         let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
         if is_all {
-            let names = self.names(&self.sessions(), FOLDERS_MAX);
+            let names = self.scan.names(&self.sessions(), FOLDERS_MAX);
             // Names with a dot are caches.
             let visible = names.texts().filter(|name| !name.starts_with('.'));
             folders.extend(visible.map(str::to_owned));
@@ -165,31 +159,11 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn finish(self) -> Found<AgentScan> {
-        Found {
-            found: self.sketches.into_scan(Vec::new()),
-            problems: self.problems,
-        }
+        self.scan.finish(self.sketches)
     }
 
     fn sessions(&self) -> PathBuf {
-        self.home.root.join("sessions")
-    }
-
-    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
-    }
-
-    /// The processes that may serve a session, by the folder of their directory.
-    fn seekers_of(&self) -> BTreeMap<String, Vec<&'a AgentProcess>> {
-        let mut seekers: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session {
-                for folder in process.work_dirs().filter_map(folder_of) {
-                    seekers.entry(folder).or_default().push(process);
-                }
-            }
-        }
-        seekers
+        self.scan.home.root.join("sessions")
     }
 
     fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) {
@@ -210,12 +184,7 @@ impl<'a> Reading<'a> {
         seekers: &[&AgentProcess],
         sessions: &[StoredSession],
     ) {
-        let key = SessionKey {
-            agent: AGENT,
-            session: session.id.clone(),
-            home: self.home.root.clone(),
-        };
-        let mut sketch = Sketch::new(key);
+        let mut sketch = Sketch::new(self.scan.key(&session.id));
         sketch.unclaimed = Unclaimed::Owner;
         let folder = session.path.parent().and_then(Path::file_name);
         let is_of_folder =
@@ -246,17 +215,11 @@ impl<'a> Reading<'a> {
         if !may_be_left {
             sketch.terminal_title = session.terminal_title();
         }
-        let now_ms = self.look.machine.now_ms();
+        let now_ms = self.scan.look.machine.now_ms();
         add_run(&mut sketch, session, seekers, now_ms);
         let open_to = seekers.iter().filter(|seeker| fits(seeker, session));
         self.sketches
             .add(sketch, open_to.map(|process| process.process.pid));
-    }
-
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_report(directory, entries_max, |message| {
-            self.problem(directory, message)
-        })
     }
 
     fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {
@@ -265,7 +228,7 @@ impl<'a> Reading<'a> {
             // Something else, which some release may have put here.
             return Vec::new();
         }
-        let names = self.names(&directory, SESSIONS_MAX);
+        let names = self.scan.names(&directory, SESSIONS_MAX);
         let mut sessions = Vec::new();
         for name in &names.names {
             let path = directory.join(name);
@@ -278,7 +241,7 @@ impl<'a> Reading<'a> {
                 Ok(_) => {}
                 // It went since the list was made.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => self.problem(&path, error),
+                Err(error) => self.scan.problem(&path, error),
             }
         }
         sessions
@@ -288,7 +251,7 @@ impl<'a> Reading<'a> {
     fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> StoredSession {
         let file = path.join(state::FILE);
         let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
-            self.problem(&file, message);
+            self.scan.problem(&file, message);
             None
         });
         let file = path.join(WIRE);
@@ -300,7 +263,7 @@ impl<'a> Reading<'a> {
             Ok(dates) => (dates, true),
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Dates::default(), false),
             Err(error) => {
-                self.problem(&file, error.reason());
+                self.scan.problem(&file, error.reason());
                 (Dates::default(), false)
             }
         };
@@ -317,14 +280,8 @@ impl<'a> Reading<'a> {
 /// The session may belong to this process: the arguments name the session, or it was born or
 /// used after the process began.
 fn fits(seeker: &AgentProcess, session: &StoredSession) -> bool {
-    let named = process::PROGRAMS.session(&seeker.program());
-    let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
-    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
-        let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [session.born_at_ms(), session.latest_ms()];
-        dates.into_iter().flatten().any(|at| at >= since)
-    });
-    is_named || is_of_its_time
+    seeker.names(&session.id)
+        || seeker.had_begun_at_one_of([session.born_at_ms(), session.latest_ms()])
 }
 
 /// Adds the clues of a run with `--prompt`, if one made the session.

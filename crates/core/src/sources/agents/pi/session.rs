@@ -1,22 +1,20 @@
 //! The sessions of one home, each a file.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
+use super::AGENT;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
-use super::{AGENT, process};
-use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch, Unclaimed};
-use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{
-    Names, is_modified_since, list_folders_or_report, list_or_report,
-};
+use crate::adapter::claim::CLOCK_SLACK_MS;
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
+use crate::machine::problem::Found;
+use crate::sources::agents::kit::folder::is_modified_since;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::Scan;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
 /// How many folders are looked at.
@@ -28,10 +26,8 @@ const SUFFIX: &str = ".jsonl";
 
 /// One home's scan while it grows.
 pub(super) struct Reading<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
+    scan: Scan<'a>,
     sessions: Vec<(SessionId, SessionFile)>,
-    problems: Vec<Problem>,
 }
 
 /// A session, as recorded in its file.
@@ -67,33 +63,30 @@ impl SessionFile {
 impl<'a> Reading<'a> {
     pub(super) const fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
         Self {
-            look,
-            home,
+            scan: Scan::new(AGENT, look, home),
             sessions: Vec::new(),
-            problems: Vec::new(),
         }
     }
 
     /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
-        let sessions = self.home.root.join("sessions");
+        let sessions = self.scan.home.root.join("sessions");
         let work_dirs = self
+            .scan
             .seekers()
             .flat_map(AgentProcess::work_dirs)
             .filter_map(folder_of);
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
-        folders.extend(moved_to(self.look, self.home));
+        folders.extend(moved_to(self.scan.look, self.scan.home));
         for folder in &folders {
             self.read_folder(folder, None);
         }
         // A folder's name does not show for certain which directory it is of.
-        let since_ms = self.look.displaced_since(self.home);
-        let is_walk = self.look.depth.is_walk();
+        let since_ms = self.scan.look.displaced_since(self.scan.home);
+        let is_walk = self.scan.look.depth.is_walk();
         if is_walk || since_ms.is_some() {
-            let names = list_folders_or_report(&sessions, FOLDERS_MAX, |message| {
-                self.problem(&sessions, message);
-            });
+            let names = self.scan.folders(&sessions, FOLDERS_MAX);
             for folder in names.names.iter().map(|name| sessions.join(name)) {
                 if !folders.contains(&folder) {
                     self.read_folder(&folder, since_ms.filter(|_| !is_walk));
@@ -104,11 +97,13 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let mut sketches = OnePerSession::new(|path| transcript::DIALECT.said(path));
-        let mut problems = Vec::new();
         for (id, session) in &self.sessions {
-            let seekers = self.seekers().filter(|seeker| fits(seeker, id, session));
+            let seekers = self
+                .scan
+                .seekers()
+                .filter(|seeker| fits(seeker, id, session));
             let seekers: Vec<&AgentProcess> = seekers.collect();
-            let is_searched = self.look.depth.is_walk() || self.may_be_displaced(session);
+            let is_searched = self.scan.look.depth.is_walk() || self.may_be_displaced(session);
             if seekers.is_empty() && !is_searched {
                 continue;
             }
@@ -117,34 +112,14 @@ impl<'a> Reading<'a> {
                 let read = TranscriptFile::open(&session.path)
                     .and_then(|file| transcript::prompts(&file))
                     .unwrap_or_else(|error| {
-                        problems.push(Problem::at(&AGENT, &session.path, error.reason()));
+                        self.scan.problem(&session.path, error.reason());
                         Prompts::default()
                     });
                 add_prompts(&mut sketch, session, read, &seekers);
             }
             sketches.add(sketch, seekers.iter().map(|process| process.process.pid));
         }
-        self.problems.extend(problems);
-        Found {
-            found: sketches.into_scan(Vec::new()),
-            problems: self.problems,
-        }
-    }
-
-    /// The processes that may serve a session.
-    fn seekers(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        let processes = self.look.processes_of(self.home);
-        processes.filter(|process| process.role == Role::Session)
-    }
-
-    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
-    }
-
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_report(directory, entries_max, |message| {
-            self.problem(directory, message)
-        })
+        self.scan.finish(sketches)
     }
 
     /// Reads the sessions of a folder, or those that were written since then.
@@ -156,7 +131,7 @@ impl<'a> Reading<'a> {
         if is_passed_over(folder) {
             return;
         }
-        let names = self.names(folder, SESSIONS_MAX);
+        let names = self.scan.names(folder, SESSIONS_MAX);
         for name in &names.names {
             let path = folder.join(name);
             let is_session = name.as_encoded_bytes().ends_with(SUFFIX.as_bytes());
@@ -168,11 +143,11 @@ impl<'a> Reading<'a> {
 
     /// A process may have begun the session in its directory, under a former name of that.
     fn may_be_displaced(&self, session: &SessionFile) -> bool {
-        let since_ms = self.look.displaced_since(self.home);
+        let since_ms = self.scan.look.displaced_since(self.scan.home);
         let work_dir = session.work_dir.as_deref();
         since_ms.is_some_and(|since_ms| {
             session.born_at_ms() >= Some(since_ms.saturating_sub(CLOCK_SLACK_MS))
-        }) && work_dir.is_some_and(|work_dir| self.look.may_be_gone(work_dir))
+        }) && work_dir.is_some_and(|work_dir| self.scan.look.may_be_gone(work_dir))
     }
 
     fn read_session(&mut self, path: &Path) {
@@ -181,21 +156,22 @@ impl<'a> Reading<'a> {
             Ok(None) => {
                 // A file with another name is no session.
                 if transcript::has_session_name(path) {
-                    self.problem(path, "its first line is not that of a session");
+                    self.scan
+                        .problem(path, "its first line is not that of a session");
                 }
                 return;
             }
             // It was removed since the list was made.
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return,
             Err(error) => {
-                self.problem(path, error.reason());
+                self.scan.problem(path, error.reason());
                 return;
             }
         };
         let id = match SessionId::parse(&session.header.id) {
             Ok(id) => id,
             Err(error) => {
-                self.problem(path, error);
+                self.scan.problem(path, error);
                 return;
             }
         };
@@ -214,16 +190,20 @@ impl<'a> Reading<'a> {
             return Ok(None);
         };
         let work_dir = header.work_dir.as_deref().map(PathBuf::from);
-        let has_seekers = self.seekers().next().is_some();
+        let has_seekers = self.scan.seekers().next().is_some();
         let real_dir = work_dir.as_deref().filter(|_| has_seekers);
         let mut session = SessionFile {
             path: path.to_owned(),
-            real_dir: real_dir.map(|dir| self.look.machine.mounts().real_path(dir)),
+            real_dir: real_dir.map(|dir| self.scan.look.machine.mounts().real_path(dir)),
             work_dir,
             header,
             outline: Outline::default(),
         };
-        if self.seekers().any(|seeker| is_beside(seeker, &session)) {
+        if self
+            .scan
+            .seekers()
+            .any(|seeker| is_beside(seeker, &session))
+        {
             session.outline = transcript::outline(&file, &session.header)?;
         }
         Ok(Some(session))
@@ -235,19 +215,19 @@ impl<'a> Reading<'a> {
         let folder = file.path().parent();
         // Where sessions of all directories lie together, it may be of any.
         let is_of_one_directory = folder.and_then(Path::parent).is_some_and(|sessions| {
-            sessions.parent() == Some(&self.home.root) && sessions.ends_with("sessions")
+            sessions.parent() == Some(&self.scan.home.root) && sessions.ends_with("sessions")
         });
         let folder = folder.and_then(Path::file_name);
         let may_have_written = |seeker: &&AgentProcess| {
-            let began = seeker.process.began_at_ms.as_ref().ok();
-            let since = began.zip(file.facts().modified_ms);
-            since.is_none_or(|(began, at)| at >= began.saturating_sub(CLOCK_SLACK_MS))
+            let modified_ms = file.facts().modified_ms;
+            modified_ms.and_then(|at| seeker.had_begun_at(at)) != Some(false)
         };
         let is_in_folder = |seeker: &&AgentProcess| {
             let mut folders = seeker.work_dirs().filter_map(folder_of);
             folders.any(|own| Some(own.as_str()) == folder.and_then(|name| name.to_str()))
         };
         let mut may_be_its = self
+            .scan
             .seekers()
             .filter(|seeker| !is_of_one_directory || is_in_folder(seeker));
         match may_be_its.find(may_have_written) {
@@ -260,11 +240,7 @@ impl<'a> Reading<'a> {
     }
 
     fn sketch(&self, id: &SessionId, session: &SessionFile) -> Sketch {
-        let mut sketch = Sketch::new(SessionKey {
-            agent: AGENT,
-            session: id.clone(),
-            home: self.home.root.clone(),
-        });
+        let mut sketch = Sketch::new(self.scan.key(id));
         sketch.unclaimed = Unclaimed::Owner;
         sketch.work_dir.clone_from(&session.work_dir);
         sketch.born_at_ms = session.born_at_ms();
@@ -301,14 +277,8 @@ fn terminal_title(name: &str, session: &SessionFile) -> Option<String> {
 /// The session may belong to this process: the arguments name the session, or it was born or
 /// used in the process's directory after the process began.
 fn fits(seeker: &AgentProcess, id: &SessionId, session: &SessionFile) -> bool {
-    let named = process::PROGRAMS.session(&seeker.program());
-    let is_named = named.is_some_and(|named| id.as_str().starts_with(named));
-    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
-        let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [session.born_at_ms(), session.latest_ms()];
-        dates.into_iter().flatten().any(|at| at >= since)
-    });
-    is_named || (is_beside(seeker, session) && is_of_its_time)
+    let dates = [session.born_at_ms(), session.latest_ms()];
+    seeker.names(id) || (is_beside(seeker, session) && seeker.had_begun_at_one_of(dates))
 }
 
 /// Both work in one directory, which may have several names.
