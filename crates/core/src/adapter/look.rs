@@ -7,7 +7,7 @@ use std::sync::Arc;
 use whosup_sidecar::SessionId;
 
 use super::{AgentProcess, LaunchedIn, Matcher, Sketch};
-use crate::adapter::claim::Claim;
+use crate::adapter::claim::{Claim, SessionKey};
 use crate::machine::Machine;
 
 /// One home of an agent.
@@ -117,6 +117,12 @@ impl AgentScan {
             claims: claims.into_iter().map(Into::into).collect(),
             sketches: sketches.into_iter().map(Into::into).collect(),
         }
+    }
+
+    /// The sessions that it is about, some more than once.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &SessionKey> {
+        let claimed = self.claims.iter().map(|claim| &claim.key);
+        claimed.chain(self.sketches.iter().map(|sketch| &sketch.key))
     }
 
     /// Adds a claim.

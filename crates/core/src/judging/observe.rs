@@ -108,6 +108,25 @@ fn note_former_name(claim: &mut Claim, verdict: Verdict, machine: &Machine) {
     }
 }
 
+/// Judges those claims with whose PID there is no process, so that no other claim can change
+/// the verdict. The rest stays in `claims`.
+pub(crate) fn judge_unserved(
+    machine: &Machine,
+    claims: &mut Vec<Box<Claim>>,
+    places: &Places,
+    probes: &mut Probes,
+) -> Vec<JudgedClaim> {
+    let unserved = {
+        let mut observer = Observer::new(machine, []);
+        observer.probes = std::mem::take(probes);
+        let unserved = claims.extract_if(.., |claim| observer.has_no_process(claim));
+        let unserved = unserved.collect();
+        *probes = observer.probes;
+        unserved
+    };
+    judge_all(machine, unserved, places, probes)
+}
+
 /// Judges claims, which are all the claims there are to the processes they name.
 pub(crate) fn judge_all(
     machine: &Machine,
@@ -196,6 +215,28 @@ impl<'a> Observer<'a> {
         (verdict, observed.judged(claim, verdict))
     }
 
+    /// No process has the PID that a claim names, here or in a nested namespace.
+    fn has_no_process(&mut self, claim: &Claim) -> bool {
+        let Some(pid) = claim.subject.pid() else {
+            return true;
+        };
+        let is_nested = || {
+            let nested = self.probes.nested.get_or_init(|| self.processes_by_inner());
+            nested.contains_key(&pid)
+        };
+        let may_be_nested = self.machine.table().has_nested_namespaces() && is_nested();
+        !may_be_nested && matches!(self.probe(pid), Ok(AtPid::Nothing))
+    }
+
+    fn probe(&mut self, pid: Pid) -> Result<AtPid, ProbeError> {
+        let look = || match self.at_pids.look(pid) {
+            Ok(AtPid::Nothing) => None,
+            found => Some(Box::new(found)),
+        };
+        let probe = self.probes.by_pid.entry(pid).or_insert_with(look).clone();
+        probe.map_or(Ok(AtPid::Nothing), |found| *found)
+    }
+
     fn observe(&mut self, claim: &Claim) -> Observed {
         let mut observed = Observed {
             at_pid: Ok(None),
@@ -208,12 +249,7 @@ impl<'a> Observer<'a> {
             return observed;
         };
         let table = self.machine.table();
-        let look = || match self.at_pids.look(pid) {
-            Ok(AtPid::Nothing) => None,
-            found => Some(Box::new(found)),
-        };
-        let probe = self.probes.by_pid.entry(pid).or_insert_with(look).clone();
-        let probe = probe.map_or(Ok(AtPid::Nothing), |found| *found);
+        let probe = self.probe(pid);
         observed.is_thread = matches!(probe, Ok(AtPid::Thread));
         observed.at_pid = match probe {
             Ok(AtPid::Process(process)) => Ok(Some(self.seen(claim, process))),

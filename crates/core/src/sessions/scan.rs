@@ -191,7 +191,7 @@ fn look<'a>(
         }
     });
     let panes = panes.take(&mut problems);
-    published.move_to_homes_of(&found);
+    published.move_to_homes_of(found.keys().chain(settling.judged_keys()));
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     let step = machine.step(About::machine("verdicts"));

@@ -72,7 +72,7 @@ pub fn other_agents(environment: &Environment) -> Vec<AgentId> {
 impl CommonPlace {
     /// Moves each session into the home in which the agent's own files record it, so that it
     /// is not listed twice.
-    pub fn move_to_homes_of(&mut self, known: &AgentScan) {
+    pub fn move_to_homes_of<'k>(&mut self, known: impl IntoIterator<Item = &'k SessionKey>) {
         let mut homes: BTreeMap<(AgentId, SessionId), Arc<Path>> = BTreeMap::new();
         let is_here: BTreeSet<AgentId> = self
             .scan
@@ -81,8 +81,7 @@ impl CommonPlace {
             .map(|sketch| sketch.key.agent.clone())
             .filter(|agent| agents::adapter(agent).is_some())
             .collect();
-        let claimed = known.claims.iter().map(|claim| &claim.key);
-        let keys = claimed.chain(known.sketches.iter().map(|sketch| &sketch.key));
+        let keys = known.into_iter();
         for key in keys.filter(|key| is_here.contains(&key.agent)) {
             homes
                 .entry((key.agent.clone(), key.session.clone()))

@@ -14,7 +14,7 @@ use whosup_process::Pid;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
-use crate::adapter::claim::{Claim, SessionKey};
+use crate::adapter::claim::SessionKey;
 use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
 use crate::judging::attribution::{Beside, Places};
 use crate::judging::observe::JudgedClaim;
@@ -140,16 +140,19 @@ impl<'a> Neighbour<'a> {
 
 /// Passes on each settled session of one home, and returns what was found of the rest.
 ///
-/// `places` has the directories of the sketches and of the processes.
+/// `claimed` are the sessions with claims that are not judged yet, since there are processes
+/// with their PIDs. `places` has the directories of the sketches and of the processes.
 pub(crate) fn settle(
-    sketches: Vec<Box<Sketch>>,
-    claims: Vec<JudgedClaim>,
+    (sketches, claims): (Vec<Box<Sketch>>, Vec<JudgedClaim>),
+    claimed: &HashSet<SessionKey>,
     around: &Surroundings<'_>,
     places: &Places,
     settled: &mut dyn FnMut(Session),
-) -> (Vec<Box<Sketch>>, Vec<Box<Claim>>) {
+) -> (Vec<Box<Sketch>>, Vec<JudgedClaim>) {
     let mut drafts = draft::group(sketches, claims);
-    let open = open_families(&drafts, |key, draft| around.may_change(key, draft, places));
+    let open = open_families(&drafts, |key, draft| {
+        claimed.contains(key) || around.may_change(key, draft, places)
+    });
     for (key, draft) in &mut drafts {
         if draft.sketch.parent.is_none() && !draft.has_claims() && !open.contains(key) {
             let verdict = if around.fully_seen_homes.contains(&*key.home) {
@@ -161,7 +164,7 @@ pub(crate) fn settle(
         }
     }
     super::follow_parents(&mut drafts);
-    let mut rest: (Vec<Box<Sketch>>, Vec<Box<Claim>>) = Default::default();
+    let mut rest: (Vec<Box<Sketch>>, Vec<JudgedClaim>) = Default::default();
     // All of them belong to one home.
     let mut asked: Option<(Arc<Path>, bool)> = None;
     let mut is_default_home = |home: &Arc<Path>| match &asked {
@@ -176,7 +179,7 @@ pub(crate) fn settle(
         if open.contains(&key) {
             let (sketch, claims) = draft.into_parts();
             rest.0.push(sketch);
-            rest.1.extend(claims.into_iter().map(|judged| judged.claim));
+            rest.1.extend(claims);
         } else if !draft.is_nothing() {
             // A session without a process has no client.
             draft.sketch.client = None;

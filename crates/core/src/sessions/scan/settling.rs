@@ -10,10 +10,10 @@ use whosup_sidecar::AgentId;
 
 use super::batches::Batches;
 use super::may_be_in_a_pane;
-use crate::adapter::claim::Placement;
+use crate::adapter::claim::{Placement, SessionKey};
 use crate::adapter::{Adapter, AgentProcess, AgentScan, Home, Sketch};
 use crate::judging::attribution::Places;
-use crate::judging::observe::{Probes, judge_all};
+use crate::judging::observe::{JudgedClaim, Probes, judge_all, judge_unserved};
 use crate::judging::unseen::who_may_use;
 use crate::machine::Machine;
 use crate::sessions::merge::{Parts, Surroundings, settle};
@@ -36,13 +36,10 @@ pub(super) fn surroundings<'a>(
             .map(|home| home.root.to_path_buf())
             .collect::<HashSet<_>>()
     };
-    let claims = other_sources.iter().flat_map(|source| &source.claims);
-    let sketches = || other_sources.iter().flat_map(|source| &source.sketches);
-    let keys = claims
-        .map(|claim| &claim.key)
-        .chain(sketches().map(|sketch| &sketch.key));
+    let keys = other_sources.iter().flat_map(|source| source.keys());
     let names = keys.map(|key| (key.agent.clone(), key.session.clone()));
-    let parents = sketches().filter_map(|sketch| {
+    let sketches = other_sources.iter().flat_map(|source| &source.sketches);
+    let parents = sketches.filter_map(|sketch| {
         let parent = sketch.parent.clone()?;
         Some((sketch.key.agent.clone(), parent))
     });
@@ -63,6 +60,8 @@ pub(super) struct Settling<'a, 's> {
     /// Where sessions and processes work.
     places: Places,
     probes: Probes,
+    /// Claims of sessions that are not settled, which nothing found later can change.
+    judged: Vec<JudgedClaim>,
 }
 
 impl<'a, 's> Settling<'a, 's> {
@@ -83,10 +82,17 @@ impl<'a, 's> Settling<'a, 's> {
             around,
             places,
             probes: Probes::beside(processes),
+            judged: Vec::new(),
         }
     }
 
-    /// Passes on the settled sessions of one home, and returns the rest.
+    /// The sessions whose claims were judged and that are not settled.
+    pub(super) fn judged_keys(&self) -> impl Iterator<Item = &SessionKey> {
+        self.judged.iter().map(|judged| &judged.claim.key)
+    }
+
+    /// Passes on the settled sessions of one home, and returns what is not judged yet of the
+    /// rest.
     pub(super) fn settle(
         &mut self,
         agent: &AgentId,
@@ -97,12 +103,15 @@ impl<'a, 's> Settling<'a, 's> {
             self.find_places(&found.sketches);
         }
         let mut rest = AgentScan::default();
-        for batch in Batches::of(found) {
+        for mut batch in Batches::of(found) {
             let places = &self.places;
-            let claims = judge_all(self.machine, batch.claims, places, &mut self.probes);
-            let (sketches, claims) = settle(batch.sketches, claims, self.around, places, settled);
+            let judged = judge_unserved(self.machine, &mut batch.claims, places, &mut self.probes);
+            let named = batch.claims.iter().map(|claim| claim.key.clone()).collect();
+            let found = (batch.sketches, judged);
+            let (sketches, judged) = settle(found, &named, self.around, places, settled);
+            self.judged.extend(judged);
             rest.sketches.extend(sketches);
-            rest.claims.extend(claims);
+            rest.claims.extend(batch.claims);
         }
         rest
     }
@@ -135,7 +144,14 @@ impl<'a, 's> Settling<'a, 's> {
         };
         let around = self.around;
         // Without sessions it makes no difference which homes are fully visible.
-        let fully_seen_homes = if claims.is_empty() && sketches.is_empty() {
+        let mut judged = std::mem::take(&mut self.judged);
+        judged.extend(judge_all(
+            self.machine,
+            claims,
+            &self.places,
+            &mut self.probes,
+        ));
+        let fully_seen_homes = if judged.is_empty() && sketches.is_empty() {
             HashSet::new()
         } else {
             roots_of(&around.fully_seen_homes, &|home| {
@@ -143,7 +159,7 @@ impl<'a, 's> Settling<'a, 's> {
             })
         };
         Parts {
-            claims: judge_all(self.machine, claims, &self.places, &mut self.probes),
+            claims: judged,
             sketches,
             processes: processes.to_vec(),
             terminal_titles,
