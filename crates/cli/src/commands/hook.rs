@@ -7,7 +7,7 @@ mod input;
 mod input;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use whosup_core::machine::Environment;
@@ -22,8 +22,13 @@ use crate::app::App;
 use crate::config;
 use crate::exit::ExitStatus;
 
-/// How long the hook may take once it has read the event.
-const TIME_MAX: Duration = Duration::from_secs(1);
+/// How long the hook may be blocked once it has read the event.
+const BLOCKED_MAX: Duration = Duration::from_secs(1);
+/// How long it may take in all, where very much runs at once and it has to wait for a
+/// processor. An agent waits longer for a hook: Claude Code 2.1.332 a minute.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked at meanwhile.
+const STEP: Duration = Duration::from_millis(50);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -118,11 +123,27 @@ fn record(
 #[expect(clippy::exit, reason = "what waits can't be interrupted")]
 fn end_in_time() {
     let watch = || {
-        std::thread::sleep(TIME_MAX);
+        let began = Instant::now();
+        let mut blocked = Duration::ZERO;
+        while blocked < BLOCKED_MAX && began.elapsed() < TIME_MAX {
+            std::thread::sleep(STEP);
+            if !is_ready_to_run() {
+                blocked += STEP;
+            }
+        }
         std::process::exit(0);
     };
     // Without a thread, the event is recorded all the same.
     std::thread::Builder::new().spawn(watch).ok();
+}
+
+/// The main thread runs, or only waits for a processor (state `R` of proc_pid_stat(5)).
+/// `false` where that is not known.
+fn is_ready_to_run() -> bool {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before the state may contain anything.
+    let after_name = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
+    after_name.is_some_and(|fields| fields.starts_with('R'))
 }
 
 /// The input is a complete JSON value: nothing can follow it.
