@@ -92,7 +92,7 @@ fn about(count: usize, live: usize) -> String {
     format!(
         "Every session on disk: {count} dead sidecars, half of qwen-code in one folder per \
              project, half of kimi-cli in one folder per session, and {} live ones. Each dead \
-             one had a process of its own. All programs told of every session the same life, \
+             one had a process of its own. All programs gave every session the same life, \
              process, directory and file; whosup also gives each a reason, its evidence and how \
              it is resumed.",
         live

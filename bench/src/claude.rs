@@ -35,7 +35,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         name: "claude",
         about: format!(
             "The default view with {LIVE} live sessions of Claude Code and {DEAD} dead ones, \
-             beside `abtop --json`. Both told the same sessions and processes."
+             beside `abtop --json`. Both listed the same sessions and processes."
         ),
         ..Outcome::default()
     };

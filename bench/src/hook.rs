@@ -124,11 +124,11 @@ fn series_of(
         .env("HOME", root.join("home"))
         .current_dir(root.join("home/work"))
         .stdin(Stdio::null());
-    let told = answer_json(&mut command, &root)?;
-    let told = told.as_array().context("no series")?;
+    let printed = answer_json(&mut command, &root)?;
+    let printed = printed.as_array().context("no series")?;
     let names = ["`whosup hook`", "Python"].map(|program| format!("{program}, {name}"));
-    let series = names.into_iter().zip(told).map(|(name, told)| {
-        let samples: Vec<(f64, f64, u64)> = serde_json::from_value(told.clone())?;
+    let series = names.into_iter().zip(printed).map(|(name, printed)| {
+        let samples: Vec<(f64, f64, u64)> = serde_json::from_value(printed.clone())?;
         let mut series = Series::new(name);
         series.samples = samples
             .into_iter()

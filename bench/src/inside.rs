@@ -23,8 +23,8 @@ pub(crate) fn rounds(
         .collect();
     for _ in 0..rounds {
         for ((_, command), series) in programs.iter_mut().zip(&mut series) {
-            let told = answer_json(&mut command()?, folder)?;
-            let samples = told["samples"].as_array().context("no samples")?;
+            let printed = answer_json(&mut command()?, folder)?;
+            let samples = printed["samples"].as_array().context("no samples")?;
             // The first one warms the caches.
             for sample in samples.iter().skip(1) {
                 let at = |place: usize| sample[place].as_f64().context("no number");

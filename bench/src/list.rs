@@ -121,10 +121,10 @@ fn compare(setting: &Setting, world: &mut World) -> anyhow::Result<()> {
     }
     let home = world.home().to_string_lossy().into_owned();
     if let Some(mut python) = setting.python("sessions.py", &[&home]) {
-        let told = answer_json(&mut python, world.path())?;
-        let told: BTreeMap<String, i32> = serde_json::from_value(told["live"].clone())?;
-        if told != *world.live() {
-            bail!("the Python finds {told:?} live, not {:?}", world.live());
+        let printed = answer_json(&mut python, world.path())?;
+        let printed: BTreeMap<String, i32> = serde_json::from_value(printed["live"].clone())?;
+        if printed != *world.live() {
+            bail!("the Python finds {printed:?} live, not {:?}", world.live());
         }
     }
     Ok(())

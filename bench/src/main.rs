@@ -227,7 +227,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// What the benchmarks of a report are told.
+/// The options of the benchmarks of a report.
 fn passed_on(arguments: &Arguments) -> Vec<String> {
     let mut passed = Vec::new();
     let mut pass = |name: &str, value: Option<String>| {

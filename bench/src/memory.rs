@@ -132,10 +132,10 @@ fn measure_show(setting: &Setting, notes: &mut Vec<String>) -> anyhow::Result<Ve
         }
         write_transcript(&path, Path::new("/w/app"), id, &shape)?;
         let show = || setting.whosup(&home, &["show", id, "--json"]);
-        let told = answer_json(&mut show(), &home)?;
-        let session = told.get("session").unwrap_or(&told);
-        if !session.to_string().contains(id) || !told.to_string().contains("make it large") {
-            bail!("`show` tells {told:#}");
+        let printed = answer_json(&mut show(), &home)?;
+        let session = printed.get("session").unwrap_or(&printed);
+        if !session.to_string().contains(id) || !printed.to_string().contains("make it large") {
+            bail!("`show` tells {printed:#}");
         }
         series.extend(interleave(
             setting,

@@ -1,4 +1,4 @@
-//! What a process does that poses as an agent: it holds what it was told to
+//! What a process does that poses as an agent: it holds what it was asked to
 //! hold, and nothing else.
 
 use std::fs::{File, OpenOptions};
@@ -93,12 +93,12 @@ impl Pose<'_> {
             .spawn()
             .with_context(|| format!("cannot run `{}`", self.program.display()))?;
         let mut ready = [0; 6];
-        let told = child
+        let spawned = child
             .stdout
             .as_mut()
             .context("no output")?
             .read_exact(&mut ready);
-        told.with_context(|| format!("`{}` does not pose", self.program.display()))?;
+        spawned.with_context(|| format!("`{}` does not pose", self.program.display()))?;
         Ok(child)
     }
 }

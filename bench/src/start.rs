@@ -29,9 +29,9 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ),
     ];
     if let Some(mut python) = python(&["--version"]) {
-        let told = String::from_utf8(answer(&mut python, home.path())?)?;
-        if !told.starts_with("nothing ") {
-            bail!("the Python says {told:?}");
+        let printed = String::from_utf8(answer(&mut python, home.path())?)?;
+        if !printed.starts_with("nothing ") {
+            bail!("the Python says {printed:?}");
         }
         runners.push((
             "Python with argparse, doing nothing",
@@ -85,9 +85,9 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
 /// There must be a version, and no session.
 fn check_answers(setting: &Setting, home: &Path) -> anyhow::Result<()> {
     let mut version = setting.whosup(home, &["--version"]);
-    let told = String::from_utf8(answer(&mut version, home)?)?;
-    if !told.starts_with("whosup ") {
-        bail!("`--version` says {told:?}");
+    let printed = String::from_utf8(answer(&mut version, home)?)?;
+    if !printed.starts_with("whosup ") {
+        bail!("`--version` says {printed:?}");
     }
     let mut json = setting.whosup(home, &["list", "--json"]);
     let listed: serde_json::Value = serde_json::from_slice(&answer(&mut json, home)?)?;

@@ -39,12 +39,12 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     write_record(setting, &world.borrow())?;
     let home = world.borrow().home();
     let sweep = || setting.whosup(&home, &["sweep", "--dry-run"]);
-    let told = answer(&mut sweep(), world.borrow().path())?;
-    let told = String::from_utf8_lossy(&told).into_owned();
-    if !told.starts_with(&format!(
+    let printed = answer(&mut sweep(), world.borrow().path())?;
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    if !printed.starts_with(&format!(
         "would end claude-code session {SESSION} (process-gone)"
     )) {
-        bail!("the sweep says: {told}");
+        bail!("the sweep says: {printed}");
     }
     let of_size = |size: usize| {
         world.borrow_mut().show(size)?;

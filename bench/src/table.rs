@@ -40,7 +40,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         about: format!(
             "One look at the process table, with {} processes started for it, beside those of \
              the machine: PID, parent, name, start, whether it is a zombie. The start of the \
-             programs is left out. Both told the same of every started process.",
+             programs is left out. Both found the same of every started process.",
             crowd.0.len()
         ),
         ..Outcome::default()
@@ -48,11 +48,11 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let mut programs: Vec<inside::Program<'_>> =
         vec![("whosup-process", Box::new(|| ours(&[LOOKS])))];
     if setting.python.is_some() {
-        let told = [
+        let printed = [
             answer(&mut ours(&[])?, folder.path())?,
             answer(&mut psutil(&["print"])?, folder.path())?,
         ];
-        let [ours, theirs] = told.map(|bytes| rows(&String::from_utf8_lossy(&bytes)));
+        let [ours, theirs] = printed.map(|bytes| rows(&String::from_utf8_lossy(&bytes)));
         for pid in crowd.0.iter().map(|child| child.id().to_string()) {
             let (ours, theirs) = (&ours[&pid], &theirs[&pid]);
             if ours.0 != theirs.0 || (ours.1 - theirs.1).abs() * 1000.0 > BEGAN_SLACK_MS {

@@ -47,7 +47,7 @@ FORMAT = [
            ('"work_dir": os.getcwd(),', '"work_dir": os.environ.get("PWD", "/"),')),
     mutant("writes-a-relative-directory", "the directory that the session works in, absolute", "fields", "`work_dir` is",
            ('"work_dir": os.getcwd(),', '"work_dir": ".",')),
-    mutant("writes-another-form-of-the-host", "`uname -n`; empty if it can't be told", "fields", "`hostname` is",
+    mutant("writes-another-form-of-the-host", "`uname -n`; empty if it is not known", "fields", "`hostname` is",
            ('"hostname": os.uname().nodename,', '"hostname": os.uname().nodename.upper(),')),
     mutant("dates-the-process", "take `started_at` for the start of the process, or write that there", "fields", "`started_at` is",
            ("        self.started_at = time.time()\n", "        self.started_at = BEGAN\n"),

@@ -1,4 +1,4 @@
-//! Any file of any agent may hold anything: the rest is still told, and nothing
+//! Any file of any agent may hold anything: the rest is still found, and nothing
 //! but the answer changes.
 //!
 //! The worlds are those of the core's fixtures. The first four bytes choose one

@@ -1,7 +1,7 @@
 """The checks that every agent must pass, one table.
 
 Each check gets a stage of its own: a world with one home and two projects, the
-mock model and whosup in that world. It returns if whosup told the truth and
+mock model and whosup in that world. It returns if whosup says the truth and
 raises `expect.Failed` otherwise.
 """
 

@@ -269,7 +269,7 @@ class Watch:
         while not self._stop.is_set():
             try:
                 self.looks.append(self.stage.look())
-            except Exception as error:  # told by __exit__, in the check's own thread
+            except Exception as error:  # reported by __exit__, in the check's own thread
                 self._error = error
                 return
             self._stop.wait(wait.STEP_SECONDS)

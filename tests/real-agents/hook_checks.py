@@ -97,7 +97,7 @@ def shows(stage, step, run, phases, waiting_for=None, owner=None):
     note(stage, step, seen["row"])
 
 
-def told(stage):
+def reported(stage):
     """Hooks tell of a turn, of a question, of `/clear` and of the end."""
     set_hooks(stage)
     run = open_with_hooks(stage)
@@ -171,7 +171,7 @@ def is_over(stage, step, run, owner):
     # The hook of an agent whose terminal was closed may find that it is gone, or come before that.
     by_hooks = ("exit-hook", "terminal-closed") if step == "pane closed" else ("exit-hook",)
     if (cause not in by_hooks) if by_hook else (cause == "exit-hook"):
-        raise expect.Failed(f"{step}: the cause is {cause}, and {'a' if by_hook else 'no'} hook had told of it")
+        raise expect.Failed(f"{step}: the cause is {cause}, and {'a' if by_hook else 'no'} hook had reported it")
     note(stage, step, seen["row"], f"by {'its hook' if by_hook else 'status'} ({cause})")
 
 
@@ -226,5 +226,5 @@ def is_over_without_lingering(stage, run):
         stage.agent.lingers_seconds = lingers
 
 
-CHECKS = (("hooks-told", told), ("hooks-sigterm", terminated), ("hooks-sigkill", killed),
+CHECKS = (("hooks-reported", reported), ("hooks-sigterm", terminated), ("hooks-sigkill", killed),
           ("hooks-pane-closed", pane_closed), ("hooks-daemon-killed", daemon_killed))

@@ -16,7 +16,7 @@ class Result:
     outcome: str
     reason: str = ""
     seconds: float = 0.0
-    # A fault of the suite (the agent could not be brought there) is a failure too, told apart here.
+    # A fault of the suite (the agent could not be brought there) is a failure too, and counted apart here.
     fault_of: str = ""
 
 

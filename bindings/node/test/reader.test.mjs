@@ -114,8 +114,8 @@ test("the types say what answers have", needsWorlds, () => {
     const include = ["literals.mts", join(PACKAGE, "types/uses.mts")];
     writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, include }));
     const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-    const told = spawnSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
-    assert.equal(told.status, 0, told.stdout.slice(0, 2_000));
+    const output = spawnSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
+    assert.equal(output.status, 0, output.stdout.slice(0, 2_000));
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -131,9 +131,9 @@ async function inHomeOfAgent(steps) {
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const exited = new Promise((resolve) => child.once("exit", resolve));
   const run = (program, ...arguments_) => {
-    const told = spawnSync(program, arguments_, { cwd: home, env, encoding: "utf8" });
-    assert.equal(told.status, 0, told.stderr);
-    return JSON.parse(told.stdout);
+    const output = spawnSync(program, arguments_, { cwd: home, env, encoding: "utf8" });
+    assert.equal(output.status, 0, output.stderr);
+    return JSON.parse(output.stdout);
   };
   const module = JSON.stringify(new URL("../dist/esm/index.js", import.meta.url).href);
   const agent = {
@@ -307,8 +307,8 @@ test("without the native part it writes and says what reading needs", () => {
       const program = `${load}
         if (Owner.establish("my-agent", "s1", { directory: ${JSON.stringify(copy)}, strict: true }).path === undefined) throw new Error("no path");
         liveness("s1").catch((error) => console.log(error.code, error.message));`;
-      const told = spawnSync(process.execPath, [`--input-type=${kind}`, "-e", program], { encoding: "utf8" });
-      assert.match(told.stdout, /^native_missing reading sessions needs the native part of whosup/, told.stderr);
+      const output = spawnSync(process.execPath, [`--input-type=${kind}`, "-e", program], { encoding: "utf8" });
+      assert.match(output.stdout, /^native_missing reading sessions needs the native part of whosup/, output.stderr);
       assert.ok(existsSync(join(copy, "s1.runtime.json")));
       rmSync(join(copy, "s1.runtime.json"));
     }

@@ -157,7 +157,7 @@ class Agent:
             "except ReadError as error: answer = {'code': error.code, 'candidates': error.candidates}\n"
             "print(json.dumps(answer))"
         )
-        told = subprocess.run(
+        output = subprocess.run(
             [sys.executable, "-c", program],
             cwd=self.home,
             env=self.environment,
@@ -165,11 +165,11 @@ class Agent:
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
-        return json.loads(told.stdout)
+        return json.loads(output.stdout)
 
     def command(self, *arguments: str) -> Any:
         """What the command answers in this home."""
-        told = subprocess.run(
+        output = subprocess.run(
             [os.environ["WHOSUP"], *arguments, "--json"],
             cwd=self.home,
             env=self.environment,
@@ -177,7 +177,7 @@ class Agent:
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
-        return json.loads(told.stdout)
+        return json.loads(output.stdout)
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def test_without_the_native_part_it_writes_and_says_what_reading_needs(tmp_path:
         "try: liveness('s1')\n"
         "except ReadError as error: print(error.code, error)\n"
     )
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-S", "-c", program],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -354,5 +354,5 @@ def test_without_the_native_part_it_writes_and_says_what_reading_needs(tmp_path:
         stdout=subprocess.PIPE,
         encoding="utf-8",
     )
-    assert told.stdout.startswith("native_missing reading sessions needs the native part")
+    assert output.stdout.startswith("native_missing reading sessions needs the native part")
     assert (tmp_path / "s1.runtime.json").is_file()

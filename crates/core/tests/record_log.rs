@@ -378,14 +378,14 @@ fn the_first_end_stays() {
         cause: EndCause::ProcessGone,
         ended_at_ms: 1,
     });
-    let mut told = event(2, "session-ended", Some(7));
-    told.reason = Some("clear".to_owned());
+    let mut reported = event(2, "session-ended", Some(7));
+    reported.reason = Some("clear".to_owned());
     let record = record_of(&log_of(&[
         event(1, "turn-started", Some(7)),
-        told.clone(),
+        reported.clone(),
         swept,
     ]));
-    assert_eq!(record.ended_at_ms, Some(told.at_ms));
+    assert_eq!(record.ended_at_ms, Some(reported.at_ms));
     assert_eq!(record.heard.end_cause, Some(EndCause::ExitHook));
     assert_eq!(record.heard.end_reason.as_deref(), Some("clear"));
 }
@@ -397,21 +397,24 @@ fn an_end_is_passed_on_once_and_that_of_a_later_life_once_more() {
     let again = event(3, "session-ended", Some(7)).to_line();
     let resumed = event(4, "turn-started", Some(8)).to_line();
     let ended_again = event(5, "session-ended", Some(8)).to_line();
-    let told = passed_on_line("2");
+    let reported = passed_on_line("2");
     let of = |log: String| {
         let heard = record_of(&log).heard;
         (heard.end_event, heard.is_end_passed_on)
     };
     let end = |id: &str| Some(id.to_owned());
-    assert_eq!(of(format!("{started}{told}")), (None, false));
+    assert_eq!(of(format!("{started}{reported}")), (None, false));
     assert_eq!(of(format!("{started}{ended}")), (end("2"), false));
     assert_eq!(
-        of(format!("{started}{ended}{told}{again}")),
+        of(format!("{started}{ended}{reported}{again}")),
         (end("2"), true)
     );
-    let later = format!("{started}{ended}{told}{resumed}");
+    let later = format!("{started}{ended}{reported}{resumed}");
     assert_eq!(of(later.clone()), (None, false));
-    assert_eq!(of(format!("{later}{ended_again}{told}")), (end("5"), false));
+    assert_eq!(
+        of(format!("{later}{ended_again}{reported}")),
+        (end("5"), false)
+    );
 }
 
 #[test]
@@ -419,9 +422,9 @@ fn a_record_further_on_in_a_log_is_passed_over() {
     // Two hooks found the log gone, and each began it with the record.
     let kept = record_of(&log_of(&[event(1, "turn-started", Some(7))]));
     let line = record_line(&kept, &["1".to_owned()]);
-    let told = event(2, "turn-ended", Some(7)).to_line();
+    let reported = event(2, "turn-ended", Some(7)).to_line();
     let again = event(3, "turn-started", Some(7)).to_line();
-    let record = record_of(&format!("{line}{told}{line}{again}"));
+    let record = record_of(&format!("{line}{reported}{line}{again}"));
     assert_eq!((record.phase, record.heard.turns), (Phase::Working, 2));
 }
 
@@ -520,19 +523,19 @@ proptest! {
         prop_assert_eq!(record.waiting_for.is_some(), phase == Phase::Waiting);
     }
 
-    /// Whatever order hooks are heard in, twice or late: who has told of a session and
-    /// has not told that it ended since keeps it open.
+    /// In whatever order hooks report, twice or late: who has reported a session and has
+    /// not reported its end since keeps it open.
     #[test]
     fn an_owner_that_has_not_let_go_keeps_its_session_open(
-        told in prop::collection::vec((0..EventKind::ALL.len(), 1_i64..4, 0_i64..30), 1..40),
+        reported in prop::collection::vec((0..EventKind::ALL.len(), 1_i64..4, 0_i64..30), 1..40),
     ) {
-        let events: Vec<LoggedEvent> = told
+        let events: Vec<LoggedEvent> = reported
             .iter()
             .zip(1..)
             .map(|((kind, pid, at), number)| {
-                let told = event(*at, EventKind::ALL[*kind].name(), Some(*pid));
+                let reported = event(*at, EventKind::ALL[*kind].name(), Some(*pid));
                 // What is heard twice has one id and one time.
-                LoggedEvent { id: (number / 2).to_string(), ..told }
+                LoggedEvent { id: (number / 2).to_string(), ..reported }
             })
             .collect();
         let record = record_of(&log_of(&events));

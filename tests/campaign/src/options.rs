@@ -1,4 +1,4 @@
-//! What the campaign can be told.
+//! The options of the campaign.
 
 use std::path::PathBuf;
 

@@ -42,14 +42,14 @@ pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
         .or_else(|| reused_at_once(world, at, session))
         .or_else(|| launched_together(world, at, session))
         .or_else(|| hook_is_late(world, at));
-    let told = |life, is_knowable| Truth {
+    let truth = |life, is_knowable| Truth {
         life,
         is_knowable,
         arguable,
     };
     match session.elsewhere {
-        Some(Elsewhere::AnotherHost) => return told(Life::Elsewhere, false),
-        Some(Elsewhere::AnotherBoot) => return told(Life::Dead, !has_candidates(world, session)),
+        Some(Elsewhere::AnotherHost) => return truth(Life::Elsewhere, false),
+        Some(Elsewhere::AnotherBoot) => return truth(Life::Dead, !has_candidates(world, session)),
         None => {}
     }
     let serving: Vec<&Process> = world
@@ -59,11 +59,11 @@ pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
         .collect();
     if serving.is_empty() {
         let is_hidden = session.was_nested || is_masked(world, at);
-        return told(Life::Dead, !is_hidden && !has_candidates(world, session));
+        return truth(Life::Dead, !is_hidden && !has_candidates(world, session));
     }
     let is_knowable = serving.iter().any(|process| is_known(world, process, at));
     let pids = serving.iter().map(|process| process.pid()).collect();
-    told(Life::Live(pids), is_knowable)
+    truth(Life::Live(pids), is_knowable)
 }
 
 /// A process that served it executes another program, or another process has its

@@ -86,13 +86,13 @@ fn a_session_is_shown_explained_and_read() {
     assert_eq!(shown["sessions"][0]["session_id"], world.s1.as_str());
     assert_eq!(shown["sessions"][0]["liveness"], "live");
     let why = server.json(&format!("{path}/why"));
-    let told = world.run(["why", &world.s1, "--json"]).json();
-    assert_eq!(why["explanation"], told["explanation"]);
+    let printed = world.run(["why", &world.s1, "--json"]).json();
+    assert_eq!(why["explanation"], printed["explanation"]);
     let messages = server.json(&format!("{path}/messages?tail=5"));
-    let told = world
+    let printed = world
         .run(["show", &world.s1, "--tail", "5", "--json"])
         .json();
-    assert_eq!(messages["messages"], told["messages"]);
+    assert_eq!(messages["messages"], printed["messages"]);
     assert_eq!(messages["messages"][0]["text"], "Fix the flaky login test");
 }
 
@@ -414,8 +414,8 @@ fn usage_is_what_the_command_says() {
     ] {
         let answer = server.json(&format!("/api/v1/usage?since={since}{query}"));
         let command = ["usage", "--json", "--since", since].into_iter();
-        let told = world.run(command.chain(options)).json();
-        assert_eq!(undated(answer), undated(told), "{query}");
+        let printed = world.run(command.chain(options)).json();
+        assert_eq!(undated(answer), undated(printed), "{query}");
     }
     let models = server.json(&format!("/api/v1/usage?since={since}&by=model"));
     assert_eq!(models["without_price"], json!(["nobody-knows"]));

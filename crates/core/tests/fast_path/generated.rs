@@ -156,7 +156,7 @@ impl World {
     ///
     /// Whoever lives writes into its own home, and what it keeps beside its
     /// sessions, into the folder of the one directory that it works in (its own
-    /// or one that it was told of); what had a PID before may have written
+    /// or one that it was given); what had a PID before may have written
     /// anywhere.
     fn named(&self, spec: &Spec, session: &SessionSpec, claim: &ClaimSpec) -> Option<usize> {
         let is_beside_session = match session.agent {
@@ -416,7 +416,7 @@ fn id(session: &SessionSpec, number: usize, now_ms: i64) -> String {
     }
 }
 
-/// The session that a process is told to take up: any of its agent's, whether
+/// The session that a process is to take up: any of its agent's, whether
 /// it can be found from there or not.
 fn named_by_arguments<'a>(
     spec: &Spec,
@@ -439,7 +439,7 @@ pub fn work_dir(home: &Path, number: usize) -> PathBuf {
 }
 
 /// The first home is where the agent has it by default; the others are known
-/// only to processes that are told of them.
+/// only to processes that are given them.
 pub fn agent_home(home: &Path, agent: Agent, number: usize) -> PathBuf {
     assert!(number < HOMES);
     let name = match agent {

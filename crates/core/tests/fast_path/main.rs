@@ -53,7 +53,7 @@ fn check_one_by_one(world: &World) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: WORLDS,
-        // A world that failed is told in full; it belongs into a fixture.
+        // A world that failed is printed in full; it belongs into a fixture.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -31,7 +31,7 @@ fn sessions_outlive_a_new_name_of_their_host() {
         }
         faults
     });
-    assert!(noted.get() > 0, "nobody is told of the new name");
+    assert!(noted.get() > 0, "no answer names the new name");
 }
 
 /// After a paused machine resumed, processes looked younger than their records

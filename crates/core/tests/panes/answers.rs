@@ -219,8 +219,8 @@ fn a_server_that_cannot_be_asked_is_a_problem() {
     World::new(Err(failed)).check_problem("too many open files");
     World::new(complained("")).check_problem("tmux failed and said nothing");
     let too_old = "protocol version mismatch (client 8, server 7)\nmore\n";
-    let told = "tmux says: protocol version mismatch (client 8, server 7)";
-    World::new(complained(too_old)).check_problem(told);
+    let message = "tmux says: protocol version mismatch (client 8, server 7)";
+    World::new(complained(too_old)).check_problem(message);
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn a_socket_of_somebody_else_is_not_asked() {
 fn a_socket_that_others_may_replace_is_not_asked() {
     let world = World::new(printed(GOOD));
     let directory = world.directory().to_owned();
-    let told = format!(
+    let message = format!(
         "cannot ask the tmux server on `{}`: others may replace what is in `{}`",
         world.socket.display(),
         directory.display(),
@@ -347,11 +347,11 @@ fn a_socket_that_others_may_replace_is_not_asked() {
         problems.map(|problem| problem.message).collect::<Vec<_>>()
     };
     set_mode(0o777);
-    assert_eq!(messages(), [told.as_str()]);
+    assert_eq!(messages(), [message.as_str()]);
     assert!(!world.was_asked());
     if chown(&directory, Some(own_uid().wrapping_add(1)), None).is_ok() {
         set_mode(0o755);
-        assert_eq!(messages(), [told]);
+        assert_eq!(messages(), [message]);
         chown(&directory, Some(own_uid()), None).unwrap();
     } else {
         eprintln!("skipped in part: cannot give a directory away");

@@ -44,8 +44,8 @@ impl RealKitty {
             .spawn()
             .unwrap();
         let mut number = String::new();
-        let mut told = BufReader::new(display.stdout.take().unwrap());
-        told.read_line(&mut number).unwrap();
+        let mut output = BufReader::new(display.stdout.take().unwrap());
+        output.read_line(&mut number).unwrap();
         let mut kitty = Command::new("kitty");
         kitty.args(["--config", "NONE", "-o", "allow_remote_control=yes"]);
         if is_listening {

@@ -1,7 +1,7 @@
 //! Makes a world out of a fixture folder: a home tree in a temporary directory,
 //! and a recorded process table around it.
 //!
-//! The format of `world.json` is told in `tests/fixtures/README.md`.
+//! The format of `world.json` is described in `tests/fixtures/README.md`.
 
 // Several test programs use this module, each a part of it.
 #![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]

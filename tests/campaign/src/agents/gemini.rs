@@ -126,7 +126,7 @@ impl Agent for Gemini {
             ended(world, process, scene.session, "exit")?;
         }
         if how == Leave::Exit && scene.is_first_prompt {
-            // A chat in which nothing was said is removed; what hooks told
+            // A chat in which nothing was said is removed; what hooks reported
             // stays.
             world.remove(&chat(&scene));
             if !world.hooked.contains(&self.id()) {

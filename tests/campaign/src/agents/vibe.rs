@@ -153,7 +153,7 @@ fn lease(world: &mut World, process: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A session in which nothing was said leaves nothing behind but what hooks told.
+/// A session in which nothing was said leaves nothing behind but what hooks reported.
 fn release(world: &mut World, process: usize, scene: &Scene) -> anyhow::Result<()> {
     let path = format!("{LEASES}/{}.lock", scene.id);
     let held = world.home.join(&path);

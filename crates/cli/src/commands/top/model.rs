@@ -177,7 +177,7 @@ impl Model {
             Some(number) => number.unwrap_or(i64::MAX).saturating_neg(),
             None => 1,
         };
-        // Tenths of a percent are told apart, and no less.
+        // Tenths of a percent count, and no less.
         let percent =
             |percent: Option<f64>| highest(percent.map(|percent| (percent * 10.0) as u64));
         let rank = i64::try_from(item.condition.rank()).unwrap_or(i64::MAX);

@@ -83,8 +83,8 @@ fn reply(id: &str, output: u64) -> Value {
 
 #[test]
 fn the_snapshots_of_a_message_count_once_as_they_were_last() {
-    let told = json!({"type": "user", "message": {"content": "\"usage\""}});
-    let records = [reply("a", 1), told, reply("a", 56), reply("b", 7)];
+    let noise = json!({"type": "user", "message": {"content": "\"usage\""}});
+    let records = [reply("a", 1), noise, reply("a", 56), reply("b", 7)];
     let tally = count("claude-code", &records);
     assert_eq!(numbers(&tally), [6, 200, 40, 63, 2]);
     let (slot, sums) = tally.sums.first_key_value().unwrap();
