@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -162,8 +162,7 @@ impl Reading {
     }
 
     fn note(&self, message: &Message) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_us = i64::try_from(now.unwrap_or_default().as_micros()).unwrap_or(i64::MAX);
+        let now_us = jiff::Timestamp::now().as_microsecond();
         if let Message::Change(_) = message {
             let delay_us = now_us.saturating_sub(message.as_of_ms().saturating_mul(1_000));
             let tally = &self.server.tally;

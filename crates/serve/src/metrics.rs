@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
 use serde_json::Value;
@@ -93,8 +92,7 @@ fn write_sessions(text: &mut String, sessions: &[&serde_json::Map<String, Value>
         ]);
         let _ = writeln!(text, "{name}{labels} {sessions}");
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_s = now.unwrap_or_default().as_secs_f64();
+    let now_s = jiff::Timestamp::now().as_duration().as_secs_f64();
     write_named(
         text,
         (

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use whosup_core::machine::Environment;
+use whosup_core::machine::{Environment, now_ms};
 use whosup_core::reader::in_full;
 use whosup_core::sources::record::SessionRecord;
 use whosup_core::views::wire;
@@ -174,9 +174,4 @@ pub(super) fn run_one(
         anyhow::bail!("{status}");
     }
     Ok(())
-}
-
-fn now_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }

@@ -18,14 +18,13 @@ mod stage;
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use whosup_core::machine::command::NoCommands;
 use whosup_core::machine::mounts::Mounts;
-use whosup_core::machine::{Environment, Machine};
+use whosup_core::machine::{Environment, Machine, now_ms};
 use whosup_core::process::{ProcessTable, system_backend};
 
 use self::only_these::OnlyThese;
@@ -154,11 +153,4 @@ fn put_up(stage: &Stage) -> anyhow::Result<impl Fn() -> Machine + use<>> {
         return Err(anyhow!("cannot show a demo on this machine: {error}"));
     }
     Ok(look)
-}
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use whosup_core::machine::Environment;
+use whosup_core::machine::{Environment, now_ms};
 use whosup_core::process::{Pid, system_backend};
 use whosup_core::reader::in_full;
 use whosup_core::sidecar::AgentId;
@@ -55,18 +55,18 @@ pub(crate) struct HookArgs {
 /// agent nor print anything.
 pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     let environment = Environment::here();
-    let now_ms = now_ms();
+    let at_ms = now_ms();
     // The agent would read the message of a panic.
     std::panic::set_hook(Box::new(|_| {}));
     let recorded = catch_unwind(AssertUnwindSafe(|| {
-        record(app, arguments, &environment, now_ms)
+        record(app, arguments, &environment, at_ms)
     }));
     let message = match recorded {
         Ok(Ok(())) => return ExitStatus::Done,
         Ok(Err(error)) => in_full(error.as_ref()),
         Err(_) => "it broke off".to_owned(),
     };
-    note_problem(&environment, now_ms, &arguments.agent, &message);
+    note_problem(&environment, at_ms, &arguments.agent, &message);
     ExitStatus::Done
 }
 
@@ -150,9 +150,4 @@ fn is_ready_to_run() -> bool {
 fn is_whole(input: &[u8]) -> bool {
     input.trim_ascii_end().ends_with(b"}")
         && serde_json::from_slice::<serde::de::IgnoredAny>(input).is_ok()
-}
-
-fn now_ms() -> i64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }

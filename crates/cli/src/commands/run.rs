@@ -9,14 +9,13 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus as ProgramStatus};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use whosup_core::adapter::hook_event::EventKind;
 use whosup_core::adapter::phase::WaitingFor;
-use whosup_core::machine::Environment;
+use whosup_core::machine::{Environment, now_ms};
 use whosup_core::process::{Pid, system_backend};
 use whosup_core::reader::in_full;
 use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
@@ -147,11 +146,6 @@ fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
 fn new_session() -> anyhow::Result<SessionId> {
     let id = format!("run-{:x}-{:x}", now_ms(), std::process::id());
     Ok(SessionId::parse(&id)?)
-}
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The announcement of the program while it runs.

@@ -12,7 +12,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use whosup_core::adapter::phase::{Phase, WaitingFor};
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::machine::Machine;
+use whosup_core::machine::{Machine, now_ms};
 use whosup_core::process::{ExitWatch, Process};
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::panes::{Pane, Typing, host_of};
@@ -126,7 +126,7 @@ fn type_text(app: &mut App<'_>, arguments: &SendArgs, text: &str) -> anyhow::Res
     if typed.contains('\n') && !arguments.force {
         target.check_line_breaks(&name)?;
     }
-    let sent_at_ms = answer::now_ms();
+    let sent_at_ms = now_ms();
     let failed = || format!("cannot type into {name}");
     if !typed.is_empty() {
         let paste = target.host()?.paste(target.pane, &typed);

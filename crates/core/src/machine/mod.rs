@@ -23,6 +23,13 @@ use crate::machine::command::{Commands, SystemCommands};
 use crate::machine::mounts::Mounts;
 use crate::machine::observer::{About, Observer, Step};
 
+/// The clock of this machine, in milliseconds since 1970. A [`Machine`] keeps the time of its
+/// look: [`Machine::now_ms`].
+#[must_use]
+pub fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
 /// All that one scan may touch on this computer: home, environment, clock, process table,
 /// mounts and commands. Files are read only below the paths that these lead to.
 ///
@@ -175,12 +182,9 @@ impl Machine {
         reason = "the one place that reads the clock"
     )]
     pub fn here() -> Self {
-        let now = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
         Self::new(
             Environment::here(),
-            i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
+            now_ms(),
             ProcessTable::look(whosup_process::system_backend()),
             Mounts::of_this_machine(),
             Arc::new(SystemCommands),

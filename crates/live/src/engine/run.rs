@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use whosup_core::machine::Machine;
+use whosup_core::machine::{Machine, now_ms};
 use whosup_core::process::{Pid, StartStamp};
 use whosup_core::sessions::watch::programs_on_path;
 use whosup_core::sources::config::Config;
@@ -353,13 +353,7 @@ fn count(count: &AtomicU64, more: u64) {
     count.fetch_add(more, Ordering::Relaxed);
 }
 
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
-}
-
 /// The name of this run: no other one on this machine has it.
 fn epoch() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
+    u64::try_from(jiff::Timestamp::now().as_microsecond()).unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use whosup_core::machine::now_ms;
 use whosup_core::sidecar::SessionId;
 use whosup_core::sidecar::file::{Links, facts_of_any};
 use whosup_core::sources::usage::{KeptSession, Tally};
@@ -74,8 +74,7 @@ impl UsageCache {
 /// A hash of what files are now; one that is not there is part of it. `None` if that says
 /// nothing.
 fn state(files: &[PathBuf], born_at_ms: Option<i64>) -> Option<u64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    let now_ms = i64::try_from(now.as_millis()).ok()?;
+    let now_ms = now_ms();
     let mut hash = DefaultHasher::new();
     born_at_ms.hash(&mut hash);
     files.first()?;

@@ -3,9 +3,9 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
+use whosup_core::machine::now_ms;
 use whosup_core::process::{NamedProcess, Pid, Presence, Process, system_backend};
 use whosup_core::sidecar::{SidecarPid, parse_sidecar};
 
@@ -36,12 +36,6 @@ pub(super) struct Stage {
     pub(super) path: PathBuf,
     /// The program's own claim at that place.
     pub(super) own: Claim,
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Looks up the process of a run.

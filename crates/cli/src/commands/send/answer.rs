@@ -1,6 +1,6 @@
 //! Waits for the end of the turn that a text began.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use whosup_core::adapter::MessageRole;
 use whosup_core::adapter::phase::Phase;
@@ -19,12 +19,6 @@ const STEP: Duration = Duration::from_millis(400);
 const MESSAGES_MAX: usize = 50;
 /// The exit status after a timeout, as of timeout(1).
 const TIMED_OUT: u8 = 124;
-
-/// The clock, in milliseconds since 1970.
-pub(super) fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
-}
 
 /// Looks until the turn has ended, then prints its last message.
 pub(super) fn wait(

@@ -5,12 +5,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use whosup_core::machine::now_ms;
 use whosup_core::process::{Pid, system_backend};
 
 use crate::commands::conformance::arena::set_mode;
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::stage::{
-    Fields, PLANTED, Stage, bytes_of, is_provably_gone, now_ms, seconds,
+    Fields, PLANTED, Stage, bytes_of, is_provably_gone, seconds,
 };
 
 const OTHER_HOST: &str = "another-host";

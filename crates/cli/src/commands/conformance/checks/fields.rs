@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use whosup_core::machine::now_ms;
 use whosup_core::process::system_backend;
 use whosup_core::sidecar::{Serves, StrictObject};
 
 use crate::commands::conformance::arena::{Arena, Claim};
 use crate::commands::conformance::check::{Kit, Outcome};
-use crate::commands::conformance::stage::{now_ms, process_of};
+use crate::commands::conformance::stage::process_of;
 use crate::commands::conformance::subject::Subject;
 
 /// The tolerance for dates that a process writes, in milliseconds.
