@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::machine;
 use whosup_core::process::{ExitWatch, Process};
 use whosup_core::reader::Reach;
 use whosup_core::sessions::session::Session;
 use whosup_core::views::explain::sentence;
+use whosup_track::dismiss;
 
 use super::check::status_of;
 use crate::app::{App, World, say};
@@ -30,7 +32,8 @@ Examples:
   whosup stop --kill 0a022b20    If it still runs after 10 s, send SIGKILL
 
 The signal goes to the process that was found (through a pidfd), never to a later process with the
-same PID. A process that serves several sessions is not stopped.
+same PID. A process that serves several sessions is not stopped. A stopped session is dismissed:
+`whosup list` and `whosup orphans` show it again once there is new activity.
 Exit status: 0 stopped, 1 had exited before, 2 refused or failed, 3 unknown, 4 no such session,
 124 it still runs.";
 
@@ -52,7 +55,7 @@ pub(crate) struct StopArgs {
 pub(crate) fn run(app: &mut App<'_>, arguments: &StopArgs) -> anyhow::Result<ExitStatus> {
     let session = find(&app.world, &arguments.id)?;
     let id = text::visible(session.key.session.as_str());
-    let name = format!("{} session {id}", session.key.agent);
+    let name = name_of(&session);
     if session.liveness() != Liveness::Live {
         let answer = session.liveness().name();
         let because = sentence(session.verdict);
@@ -80,7 +83,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StopArgs) -> anyhow::Result<Exi
     };
     let began = Instant::now();
     if signal(&watch, By::Sigterm, TERMINATE_TIME_MAX)? {
-        return Ok(stopped(app, &name, owner, "SIGTERM", began));
+        return stopped(app, &session, owner, "SIGTERM", began);
     }
     let waited = TERMINATE_TIME_MAX.as_secs();
     if !arguments.kill {
@@ -90,18 +93,36 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StopArgs) -> anyhow::Result<Exi
         return Ok(ExitStatus::OfProgram(TIMED_OUT));
     }
     if signal(&watch, By::Sigkill, KILL_TIME_MAX)? {
-        return Ok(stopped(app, &name, owner, "SIGKILL", began));
+        return stopped(app, &session, owner, "SIGKILL", began);
     }
     let still = format!("process {pid} still runs after SIGKILL: the kernel holds it");
     say(app.err, &format!("error: cannot stop {name}: {still}"));
     Ok(ExitStatus::OfProgram(TIMED_OUT))
 }
 
-fn stopped(app: &mut App<'_>, name: &str, owner: &Process, by: &str, began: Instant) -> ExitStatus {
+/// Reports that the process has exited. Who stops a session does not want it among those that
+/// died without an end.
+fn stopped(
+    app: &mut App<'_>,
+    session: &Session,
+    owner: &Process,
+    by: &str,
+    began: Instant,
+) -> anyhow::Result<ExitStatus> {
     let seconds = began.elapsed().as_secs_f64();
     let what = format!("process {} exited {seconds:.1} s after {by}", owner.pid);
-    say(app.err, &format!("stopped {name}: {what}"));
-    ExitStatus::Done
+    say(app.err, &format!("stopped {}: {what}", name_of(session)));
+    dismiss(
+        app.world.machine().environment(),
+        &session.key,
+        machine::now_ms(),
+    )?;
+    Ok(ExitStatus::Done)
+}
+
+fn name_of(session: &Session) -> String {
+    let id = text::visible(session.key.session.as_str());
+    format!("{} session {id}", session.key.agent)
 }
 
 /// The process that serves only this session, or why there is none to end.

@@ -24,6 +24,18 @@ fn the_process_of_a_session_is_ended_and_waited_for() {
     assert!(said.err.contains("after SIGTERM"), "{}", said.err);
     assert!(has_ended(posing.pid()));
     posing.reap();
+    let shown = |command: &[&str]| {
+        let sessions = world.run(command).sessions();
+        // Other tests' agents are listed too.
+        let mut own = sessions
+            .into_iter()
+            .filter(|one| one["session_id"] == world.s1);
+        own.next()
+    };
+    assert_eq!(shown(&["list", "--json"]), None);
+    assert_eq!(shown(&["orphans", "--json"]), None);
+    let orphan = shown(&["orphans", "--all", "--json"]).unwrap();
+    assert_eq!(orphan["dismissed"], true);
     let again = world.run(["stop", &world.s1]);
     assert_eq!(again.status, 1, "{}", again.err);
 }
