@@ -21,7 +21,7 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
-pub(crate) use json::{count_at, date_at, nano_at, text_at, texts_in, value_at};
+pub(crate) use json::{count_at, date_at, nano_at, text_at, texts_in, value_at, values_at};
 pub(crate) use record::{Record, Step, TokenCount};
 
 use self::tokens::Tokens;
@@ -274,11 +274,7 @@ impl Dialect {
             .chain(calls.map(|text| (MessageRole::Tool, text)));
         messages
             .filter(|(_, text)| !text.trim().is_empty())
-            .map(|(role, text)| Message {
-                role,
-                at_ms: record.at_ms,
-                text: text.chars().take(TEXT_CHARS_MAX).collect(),
-            })
+            .map(|(role, text)| message(role, record.at_ms, &text))
             .collect()
     }
 
@@ -331,6 +327,15 @@ impl Dialect {
             (last.context.is_some() && last.output.is_some()).then_some(())
         })?;
         Ok(last)
+    }
+}
+
+/// A message whose text may have to be cut.
+pub(crate) fn message(role: MessageRole, at_ms: Option<i64>, text: &str) -> Message {
+    Message {
+        role,
+        at_ms,
+        text: text.chars().take(TEXT_CHARS_MAX).collect(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whosup_process::{Absent, Among, Details, FileId, Holder, Holders, Pid, ProbeError, Process};
+use whosup_sidecar::file::FileFacts;
 
 use crate::adapter::{Adapter, Look, Program};
 use crate::sources::recognize::what_it_runs;
@@ -83,6 +84,26 @@ pub(crate) fn which_write(
     look: &Look<'_>,
     files: &[FileId],
 ) -> Result<BTreeMap<FileId, Held>, ProbeError> {
+    which_hold(look, files, Hold::OpenForWriting)
+}
+
+/// Asks which of the agent's own processes have locks on `files`.
+///
+/// # Errors
+///
+/// The system's error if holders cannot be found at all.
+pub(crate) fn which_lock(
+    look: &Look<'_>,
+    files: &[FileId],
+) -> Result<BTreeMap<FileId, Held>, ProbeError> {
+    which_hold(look, files, Hold::Lock)
+}
+
+fn which_hold(
+    look: &Look<'_>,
+    files: &[FileId],
+    hold: Hold,
+) -> Result<BTreeMap<FileId, Held>, ProbeError> {
     let own: Vec<Pid> = look
         .processes
         .iter()
@@ -91,9 +112,17 @@ pub(crate) fn which_write(
     let mut held = BTreeMap::new();
     if !files.is_empty() && !own.is_empty() {
         let holders = look.machine.table().holders(files, Among::These(&own))?;
-        add(&mut held, &holders, Hold::OpenForWriting, &own);
+        add(&mut held, &holders, hold, &own);
     }
     Ok(held)
+}
+
+/// A file, by what the system reports of it.
+pub(crate) const fn file_id(facts: &FileFacts) -> FileId {
+    FileId {
+        device: facts.device,
+        inode: facts.inode,
+    }
 }
 
 fn add(held: &mut BTreeMap<FileId, Held>, holders: &Holders, hold: Hold, own: &[Pid]) {

@@ -12,6 +12,7 @@ pub(crate) mod one_per_session;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub(crate) mod prompt;
+pub(crate) mod reading;
 pub(crate) mod scan;
 pub(crate) mod sidecar_facts;
 pub(crate) mod title;

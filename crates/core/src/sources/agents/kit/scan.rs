@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use whosup_process::Pid;
 use whosup_sidecar::file::FileFacts;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::folder::{Names, list_folders_or_report, list_or_report};
 use super::one_per_session::OnePerSession;
 use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject};
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::trust::trust_of;
 
@@ -106,10 +107,33 @@ impl<'a> Scan<'a> {
         seekers
     }
 
+    /// The processes of this home with a role.
+    pub(crate) fn of_role(&self, role: Role) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
+        let processes = self.look.processes_of(self.home);
+        processes.filter(move |process| process.role == role)
+    }
+
+    /// The process of this home with this PID.
+    pub(crate) fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
+        let mut processes = self.look.processes_of(self.home);
+        processes.find(|process| process.process.pid == pid)
+    }
+
     /// Everything that was found.
     pub(crate) fn finish(self, sketches: OnePerSession) -> Found<AgentScan> {
         Found {
             found: sketches.into_scan(self.claims),
+            problems: self.problems,
+        }
+    }
+
+    /// Everything that was found, where no session has several sketches.
+    pub(crate) fn finish_with(
+        self,
+        sketches: impl IntoIterator<Item: Into<Box<Sketch>>>,
+    ) -> Found<AgentScan> {
+        Found {
+            found: AgentScan::of(self.claims, sketches),
             problems: self.problems,
         }
     }

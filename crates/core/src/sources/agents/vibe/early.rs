@@ -17,12 +17,16 @@ use serde_json::Value;
 use whosup_sidecar::StrictObject;
 use whosup_sidecar::file::{Links, read_regular};
 
+use super::AGENT;
 use super::store::Meta;
 use crate::adapter::{Description, Message, MessageRole};
+use crate::machine::problem::Problem;
+use crate::sources::agents::kit::dialect::{message, text_at, value_at, values_at};
 use crate::sources::agents::kit::folder::list_or_report;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
-use crate::sources::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::sources::agents::kit::reading::found_or_problem;
+use crate::sources::transcript::{HeadBounds, TailBounds, TranscriptFile};
 
 /// How many names in one directory are looked at.
 const NAMES_MAX: usize = 100_000;
@@ -37,8 +41,6 @@ const HEAD_BOUNDS: HeadBounds = HeadBounds {
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 << 20,
 };
-/// How long the text of a message is at most, in characters.
-const TEXT_CHARS_MAX: usize = 20_000;
 /// The messages of a session of 2.x.
 const MESSAGES: &str = "messages.jsonl";
 /// The title of a session of 2.x without a prompt.
@@ -68,20 +70,18 @@ impl Named {
 /// The sessions of such releases in a directory, the newest name first.
 pub(super) fn named_in(directory: &Path, report: impl FnMut(String)) -> Vec<Named> {
     let names = list_or_report(directory, NAMES_MAX, report);
-    let mut found: Vec<Named> = names
-        .texts()
-        .filter_map(|name| {
-            let stem = name.strip_suffix(".json");
-            let path = directory.join(name);
-            Some(Named {
-                id_begins: id_begins(stem.unwrap_or(name))?.to_owned(),
-                transcript: match stem {
-                    Some(_) => path,
-                    None => path.join(MESSAGES),
-                },
-            })
+    let named = |name: &str| {
+        let stem = name.strip_suffix(".json");
+        let path = directory.join(name);
+        Some(Named {
+            id_begins: id_begins(stem.unwrap_or(name))?.to_owned(),
+            transcript: match stem {
+                Some(_) => path,
+                None => path.join(MESSAGES),
+            },
         })
-        .collect();
+    };
+    let mut found: Vec<Named> = names.texts().filter_map(named).collect();
     found.reverse();
     found
 }
@@ -115,8 +115,9 @@ fn is_file_of_1(transcript: &Path) -> bool {
 /// # Errors
 ///
 /// The file, and why it can't be read.
-pub(super) fn read_meta(transcript: &Path) -> Result<Meta, (PathBuf, String)> {
-    let path = match is_file_of_1(transcript) {
+pub(super) fn read_meta(transcript: &Path) -> Result<Meta, Problem> {
+    let is_of_1 = is_file_of_1(transcript);
+    let path = match is_of_1 {
         true => transcript.to_owned(),
         false => transcript.with_file_name("meta.json"),
     };
@@ -124,60 +125,43 @@ pub(super) fn read_meta(transcript: &Path) -> Result<Meta, (PathBuf, String)> {
         let file =
             read_regular(&path, FILE_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
         let whole = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
-        let nested = match is_file_of_1(transcript) {
-            true => whole
-                .opt_object("metadata")
-                .map_err(|error| error.to_string())?,
-            false => None,
-        };
+        let nested = is_of_1.then(|| whole.opt_object("metadata")).transpose();
+        let nested = nested.map_err(|error| error.to_string())?.flatten();
         let mut meta = Meta::of(nested.as_ref().unwrap_or(&whole), file.facts.modified_ms)?;
         meta.title = meta.title.filter(|title| title != NO_TITLE);
         Ok(meta)
     };
-    read().map_err(|message| (path.clone(), message))
+    read().map_err(|message| Problem::at(&AGENT, &path, message))
 }
 
 /// Describes a session and reports what cannot be read.
-pub(super) fn describe(
-    transcript: &Path,
-    report: &mut impl FnMut((PathBuf, String)),
-) -> Description {
-    let meta = read_meta(transcript).unwrap_or_else(|failure| {
-        report(failure);
-        Meta::default()
-    });
-    let prompt = first_prompt(transcript).unwrap_or_else(|message| {
-        report((transcript.to_owned(), message));
-        None
-    });
+pub(super) fn describe(transcript: &Path, problems: &mut Vec<Problem>) -> Description {
+    let meta = found_or_problem(read_meta(transcript)).take(problems);
+    let prompt = found_or_problem(first_prompt(transcript)).take(problems);
     // A session without a name shows the first words of its prompt as the title.
     let is_prompt = match (&meta.title, &prompt) {
         (Some(title), Some(prompt)) => prompt.starts_with(title.trim_end_matches('…')),
         (title, _) => title.is_none(),
     };
+    let described = meta.into_description();
     Description {
         is_title_a_prompt: is_prompt && prompt.is_some(),
-        title: prompt.filter(|_| is_prompt).or(meta.title),
-        model: meta.model,
-        git_branch: meta.git_branch,
-        work_dir: meta.work_dir,
-        started_at_ms: meta.started_at_ms,
-        last_activity_at_ms: meta.last_at_ms,
+        title: prompt.filter(|_| is_prompt).or(described.title),
         transcript: Some(transcript.to_owned()),
-        ..Description::default()
+        ..described
     }
 }
 
-fn first_prompt(transcript: &Path) -> Result<Option<String>, String> {
-    let records = match is_file_of_1(transcript) {
-        true => messages_of_1(transcript)?,
-        false => {
-            let read = || TranscriptFile::open(transcript)?.head(HEAD_BOUNDS);
-            let head = read().map_err(|error| error.reason())?;
-            let lines = head.lines.iter();
-            lines.flat_map(|line| line.json().values).collect()
+fn first_prompt(transcript: &Path) -> Result<Option<String>, Problem> {
+    let read = || -> Result<Vec<Value>, String> {
+        if is_file_of_1(transcript) {
+            return messages_of_1(transcript);
         }
+        let head = TranscriptFile::open(transcript).and_then(|file| file.head(HEAD_BOUNDS));
+        let lines = head.map_err(|error| error.reason())?.lines;
+        Ok(lines.iter().flat_map(|line| line.json().values).collect())
     };
+    let records = read().map_err(|message| Problem::at(&AGENT, transcript, message))?;
     let mut words = FirstWords::default();
     for message in records.iter().flat_map(messages_in) {
         if message.role == MessageRole::User {
@@ -200,27 +184,29 @@ pub(super) fn said(transcript: &Path) -> Said {
 ///
 /// # Errors
 ///
-/// Why they can't be read.
-pub(super) fn messages(transcript: &Path, messages_max: usize) -> Result<Vec<Message>, String> {
+/// The file, and why it can't be read.
+pub(super) fn messages(transcript: &Path, messages_max: usize) -> Result<Vec<Message>, Problem> {
     let mut newest_first = Vec::new();
     let mut add = |record: &Value| {
         newest_first.extend(messages_in(record).into_iter().rev());
         newest_first.len() >= messages_max
     };
-    if is_file_of_1(transcript) {
-        messages_of_1(transcript)?.iter().rev().any(&mut add);
-    } else {
-        let mut read = || -> Result<(), TranscriptError> {
-            let file = TranscriptFile::open(transcript)?;
-            for line in file.backwards(MESSAGES_BOUNDS)? {
-                if line?.json().values.iter().rev().any(&mut add) {
-                    break;
-                }
+    let mut read = || -> Result<(), String> {
+        if is_file_of_1(transcript) {
+            messages_of_1(transcript)?.iter().rev().any(&mut add);
+            return Ok(());
+        }
+        let file = TranscriptFile::open(transcript).map_err(|error| error.reason())?;
+        let lines = file.backwards(MESSAGES_BOUNDS);
+        for line in lines.map_err(|error| error.reason())? {
+            let line = line.map_err(|error| error.reason())?;
+            if line.json().values.iter().rev().any(&mut add) {
+                break;
             }
-            Ok(())
-        };
-        read().map_err(|error| error.reason())?;
-    }
+        }
+        Ok(())
+    };
+    read().map_err(|message| Problem::at(&AGENT, transcript, message))?;
     newest_first.truncate(messages_max);
     newest_first.reverse();
     Ok(newest_first)
@@ -238,26 +224,18 @@ fn messages_of_1(path: &Path) -> Result<Vec<Value>, String> {
 
 /// The messages of one record: a text, and the tools that are called after it.
 fn messages_in(record: &Value) -> Vec<Message> {
-    let role = match record.get("role").and_then(Value::as_str) {
+    let role = match text_at(record, "/role") {
         // Texts that Vibe adds in the person's name are marked.
         Some("user") if record.get("injected") != Some(&Value::Bool(true)) => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         _ => return Vec::new(),
     };
-    let message = |role, text: &str| Message {
-        role,
-        at_ms: None,
-        text: text.chars().take(TEXT_CHARS_MAX).collect(),
-    };
-    let text = record.get("content").and_then(Value::as_str);
-    let text = text.filter(|text| !text.trim().is_empty());
-    let calls = record.get("tool_calls").and_then(Value::as_array);
-    let tools = calls.into_iter().flatten();
-    let tools = tools.filter_map(|call| call.pointer("/function/name")?.as_str());
-    text.map(|text| message(role, text))
-        .into_iter()
-        .chain(tools.map(|name| message(MessageRole::Tool, name)))
-        .collect()
+    let text = text_at(record, "/content").filter(|text| !text.trim().is_empty());
+    let tools = values_at(record, "/tool_calls");
+    let tools = tools.filter_map(|call| value_at(call, "/function/name")?.as_str());
+    let tools = tools.map(|name| message(MessageRole::Tool, None, name));
+    let text = text.map(|text| message(role, None, text));
+    text.into_iter().chain(tools).collect()
 }
 
 #[cfg(test)]

@@ -120,11 +120,11 @@ fn what_is_no_session_is_an_error_that_names_the_file() {
     let file = dir.path().join("session_20251210_140322_5a1b2c3d.json");
     for text in ["{", "[]", r#"{"metadata":7}"#] {
         std::fs::write(&file, text).unwrap();
-        let (path, message) = read_meta(&file).unwrap_err();
-        assert_eq!(path, file);
-        assert!(!message.is_empty());
+        let problem = read_meta(&file).unwrap_err();
+        assert_eq!(problem.path.as_ref(), Some(&file));
+        assert!(!problem.message.is_empty());
         assert!(messages(&file, 10).is_err(), "{text}");
     }
-    let (path, _) = read_meta(&dir.path().join(MESSAGES)).unwrap_err();
-    assert_eq!(path, dir.path().join("meta.json"));
+    let problem = read_meta(&dir.path().join(MESSAGES)).unwrap_err();
+    assert_eq!(problem.path, Some(dir.path().join("meta.json")));
 }

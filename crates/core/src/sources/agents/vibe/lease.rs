@@ -16,15 +16,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use whosup_process::{Among, FileId, Pid};
-use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular};
+use whosup_process::{FileId, Pid};
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::{AGENT, Vibe};
 use crate::adapter::Look;
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::folder::names_in;
-use crate::sources::agents::kit::held::{Held, who_holds};
+use crate::sources::agents::kit::folder::{Names, names_in};
+use crate::sources::agents::kit::held::{Held, file_id, which_lock, who_holds};
+use crate::sources::agents::kit::reading::read_if_there;
+use crate::sources::agents::kit::scan::Scan;
 
 /// How many entries of the directory are looked at.
 const ENTRIES_MAX: usize = 20_000;
@@ -91,21 +93,11 @@ pub(super) fn directory(storage: &Path) -> PathBuf {
 }
 
 /// Reads the leases of a storage root and finds who holds them.
-pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>) -> Leases {
+pub(super) fn read(scan: &mut Scan<'_>, storage: &Path) -> Leases {
     let directory = directory(storage);
     let mut found = Leases::default();
-    let names = match names_in(&directory, ENTRIES_MAX) {
-        Ok(names) => names,
-        Err(error) => {
-            let message = format!("cannot list this directory: {error}");
-            problems.push(Problem::at(&AGENT, &directory, message));
-            found.unreadable.push((None, directory));
-            return found;
-        }
-    };
+    let names = list(scan, &directory, ENTRIES_MAX, "entries");
     if names.is_cut {
-        let message = format!("more than {ENTRIES_MAX} entries: the rest is left out");
-        problems.push(Problem::at(&AGENT, &directory, message));
         // Any session without a known lease may have a lease here.
         found.unreadable.push((None, directory.clone()));
     }
@@ -115,19 +107,39 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
         let Some(id) = name.to_str().and_then(session_in) else {
             continue;
         };
-        match lease(&id, &path, problems) {
+        match lease(scan, &id, &path) {
             Ok(lease) => found.leases.push(lease),
             // Given up since it was listed.
             Err(ReadFileError::NotFound { .. }) => {}
             Err(error) => {
-                problems.push(Problem::at(&AGENT, &path, error.reason()));
+                scan.problem(&path, error.reason());
                 found.unreadable.push((Some(id), path));
             }
         }
     }
-    find_holders(look, &mut found.leases, problems);
-    found.cleanup = cleanup(look, &directory);
+    find_holders(scan, &mut found.leases);
+    found.cleanup = cleanup(scan.look, &directory);
     found
+}
+
+/// Lists a directory, and reports what is missing in the list. It is cut also if there is
+/// none.
+pub(super) fn list(scan: &mut Scan<'_>, directory: &Path, max: usize, of: &str) -> Names {
+    let names = names_in(directory, max);
+    match &names {
+        Err(error) => scan.problem(directory, format!("cannot list this directory: {error}")),
+        Ok(names) if names.is_cut => {
+            scan.problem(
+                directory,
+                format!("more than {max} {of}: the rest is left out"),
+            );
+        }
+        Ok(_) => {}
+    }
+    names.unwrap_or(Names {
+        names: Vec::new(),
+        is_cut: true,
+    })
 }
 
 /// The lock of a session's lease.
@@ -150,21 +162,19 @@ pub(super) fn is_session(id: &str) -> bool {
         })
 }
 
-fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lease, ReadFileError> {
+fn lease(scan: &mut Scan<'_>, id: &SessionId, path: &Path) -> Result<Lease, ReadFileError> {
     let facts = facts(path, Links::Refuse)?;
     let beside = path.with_extension("lock.json");
-    let mut is_file_unread = false;
-    let file = read_lease_file(&beside, id.as_str()).unwrap_or_else(|message| {
-        problems.push(Problem::at(&AGENT, &beside, message));
-        is_file_unread = true;
-        None
-    });
+    let file = read_lease_file(&beside, id.as_str());
     Ok(Lease {
         id: id.clone(),
         path: path.to_owned(),
         facts,
-        file,
-        is_file_unread,
+        is_file_unread: file.is_err(),
+        file: file.unwrap_or_else(|message| {
+            scan.problem(&beside, message);
+            None
+        }),
         held: Held::default(),
     })
 }
@@ -173,10 +183,8 @@ fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lea
 /// of being written, which happens after the lock was taken.
 fn read_lease_file(path: &Path, id: &str) -> Result<Option<LeaseFile>, String> {
     for look in 1.. {
-        let file = match read_regular(path, FILE_BYTES_MAX, Links::Refuse) {
-            Ok(file) => file,
-            Err(ReadFileError::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error.reason()),
+        let Some(file) = read_if_there(path, FILE_BYTES_MAX, Links::Refuse)? else {
+            break;
         };
         match parse_lease_file(&file.bytes, id) {
             Err(_) if look < LOOKS_MAX => std::thread::sleep(LOOK_PAUSE),
@@ -200,53 +208,35 @@ fn parse_lease_file(bytes: &[u8], id: &str) -> Result<LeaseFile, String> {
         return Err("`session_id` is not that of the file's name".to_owned());
     }
     let acquired = object.string("acquired_at").map_err(field)?;
-    let at: Timestamp = acquired.parse().map_err(|_| {
-        let expected = "a date and time";
-        field(object.out_of_range("acquired_at", expected, acquired))
-    })?;
+    let wrong = |_| field(object.out_of_range("acquired_at", "a date and time", acquired));
+    let at: Timestamp = acquired.parse().map_err(wrong)?;
     Ok(LeaseFile {
         pid: object.pid("process_id").map_err(field)?,
         acquired_at_ms: at.as_millisecond(),
     })
 }
 
-fn file_of(facts: &FileFacts) -> FileId {
-    FileId {
-        device: facts.device,
-        inode: facts.inode,
-    }
-}
-
 /// Finds the holders of the leases. If the lease does not name the holder, the search is
 /// repeated, since that process may only have tried the lock for a moment.
-fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Problem>) {
-    let mut asked: Vec<usize> = (0..leases.len()).collect();
+fn find_holders(scan: &mut Scan<'_>, leases: &mut [Lease]) {
+    let mut asked: Vec<&mut Lease> = leases.iter_mut().collect();
     for attempt in 0..LOOKS_MAX {
         if attempt > 0 {
             std::thread::sleep(LOOK_PAUSE);
         }
-        let files: Vec<FileId> = asked
-            .iter()
-            .filter_map(|at| Some(file_of(&leases.get(*at)?.facts)))
-            .collect();
-        let held = match who_holds(look, &Vibe, &files) {
+        let files: Vec<FileId> = asked.iter().map(|lease| file_id(&lease.facts)).collect();
+        let held = match who_holds(scan.look, &Vibe, &files) {
             Ok(held) => held,
             Err(error) => {
-                problems.push(Problem::of(&AGENT, error));
+                scan.problems.push(Problem::of(&AGENT, error));
                 return;
             }
         };
-        for at in &asked {
-            if let Some(lease) = leases.get_mut(*at) {
-                let found = held.get(&file_of(&lease.facts));
-                lease.held = found.cloned().unwrap_or_default();
-            }
+        for lease in &mut asked {
+            let found = held.get(&file_id(&lease.facts));
+            lease.held = found.cloned().unwrap_or_default();
         }
-        asked.retain(|at| {
-            leases
-                .get(*at)
-                .is_some_and(|lease| lease.is_only_looked_at(look))
-        });
+        asked.retain(|lease| lease.is_only_looked_at(scan.look));
         if asked.is_empty() {
             return;
         }
@@ -256,22 +246,13 @@ fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Proble
 /// Which of Vibe's own processes tidies up now.
 fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
     let path = directory.join(format!("{CLEANUP}.lock"));
-    let file = file_of(&facts(&path, Links::Refuse).ok()?);
-    let own: Vec<Pid> = look
-        .processes
-        .iter()
-        .map(|process| process.process.pid)
-        .collect();
-    let among = Among::These(&own);
-    let holders = look.machine.table().holders(&[file], among).ok()?;
-    let by = holders
-        .of(file)
-        .find(|holder| !holder.locks.is_empty())?
-        .pid;
+    let file = file_id(&facts(&path, Links::Refuse).ok()?);
+    let held = which_lock(look, &[file]).ok()?;
+    let pid = *held.get(&file)?.by.first()?;
     let beside = path.with_extension("lock.json");
     let file = read_lease_file(&beside, CLEANUP).ok().flatten();
     Some(Cleanup {
-        pid: by,
+        pid,
         since_ms: file.map(|file| file.acquired_at_ms),
     })
 }
@@ -279,37 +260,27 @@ fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
 impl Lease {
     /// When it was taken.
     pub(super) fn acquired_at_ms(&self) -> Option<i64> {
-        let file = self.file.map(|file| file.acquired_at_ms);
-        file.or(self.facts.born_ms)
+        let in_file = self.file.map(|file| file.acquired_at_ms);
+        in_file.or(self.facts.born_ms)
     }
 
     /// Returns whether the lease names this process, by its PID here or by its PID in its
     /// own PID namespace.
     fn names(&self, look: &Look<'_>, pid: Pid) -> bool {
-        let Some(file) = self.file else {
-            return true;
-        };
         let table = look.machine.table();
-        let inner = || {
-            let process = table.seen(pid)?;
-            table.details(process).innermost_pid()
-        };
-        file.pid == pid || inner() == Some(file.pid)
+        let inner = || table.details(table.seen(pid)?).innermost_pid();
+        self.file
+            .is_none_or(|file| file.pid == pid || inner() == Some(file.pid))
     }
 
     /// Returns whether Vibe processes hold it while the lease names another process.
     pub(super) fn is_only_looked_at(&self, look: &Look<'_>) -> bool {
-        let is_own = |pid: &Pid| {
-            look.processes
-                .iter()
-                .any(|process| process.process.pid == *pid)
+        let is_own = |pid: Pid| {
+            let mut processes = look.processes.iter();
+            processes.any(|process| process.process.pid == pid)
         };
-        !self.held.by.is_empty()
-            && self
-                .held
-                .by
-                .iter()
-                .all(|pid| is_own(pid) && !self.names(look, *pid))
+        let mut by = self.held.by.iter();
+        !self.held.by.is_empty() && by.all(|pid| is_own(*pid) && !self.names(look, *pid))
     }
 }
 

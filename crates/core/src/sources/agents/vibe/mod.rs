@@ -24,7 +24,7 @@ mod storage;
 mod store;
 mod tokens;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::AgentId;
@@ -35,14 +35,10 @@ use crate::adapter::{
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::reading::{count_each, found_or_problem};
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("vibe");
-
-/// The variable that moves the home.
-const HOME_VARIABLE: &str = "VIBE_HOME";
-/// Where it is by default, below the user's home.
-const DEFAULT_HOME: &str = ".vibe";
 
 /// The adapter for Vibe.
 #[derive(Debug, Clone, Copy)]
@@ -51,8 +47,8 @@ pub struct Vibe;
 static PROFILE: Profile = Profile {
     id: "vibe",
     name: "Mistral Vibe",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".vibe",
+    home_variables: &["VIBE_HOME"],
     detection: "lock per session, held by its server; the terminal's process is that one's parent",
     checked_against: "3.0.2, 2026-11",
     has_session_at_launch: true,
@@ -81,40 +77,10 @@ impl Adapter for Vibe {
             });
         };
         let mut problems = Vec::new();
-        let mut problem = |(path, message): (PathBuf, String)| {
-            problems.push(Problem::at(&AGENT, &path, message));
+        let found = match early::is_early(directory) {
+            true => early::describe(directory, &mut problems),
+            false => description(directory, sketch, &mut problems),
         };
-        if early::is_early(directory) {
-            let found = early::describe(directory, &mut problem);
-            return Found { found, problems };
-        }
-        let mut found = Description {
-            title: sketch.title.clone(),
-            transcript: Some(directory.clone()),
-            ..Description::default()
-        };
-        match store::read_meta(directory, sketch.key.session.as_str()) {
-            Ok(Some(meta)) => {
-                found.title = meta.title;
-                found.model = meta.model;
-                found.git_branch = meta.git_branch;
-                found.work_dir = meta.work_dir;
-                found.started_at_ms = meta.started_at_ms;
-                found.last_activity_at_ms = meta.last_at_ms;
-            }
-            Ok(None) => {}
-            Err(failure) => problem(failure),
-        }
-        match state::read(directory) {
-            Ok(Some(state)) => {
-                if let Some(failure) = state.problem.clone() {
-                    problem(failure);
-                }
-                add_state(&mut found, state);
-            }
-            Ok(None) => {}
-            Err(failure) => problem(failure),
-        }
         Found { found, problems }
     }
 
@@ -128,19 +94,13 @@ impl Adapter for Vibe {
         sketches: &[&Sketch],
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Option<Vec<Problem>> {
-        let mut problems = Vec::new();
-        for (at, sketch) in sketches.iter().enumerate() {
-            let directory = sketch.transcript.as_deref();
-            let Some(directory) = directory.filter(|directory| !early::is_early(directory)) else {
-                continue;
-            };
-            match state::counted(directory, sketch.key.session.as_str()) {
-                Ok(Some(record)) => each(at, &[record]),
-                Ok(None) => {}
-                Err((path, why)) => problems.push(Problem::at(&AGENT, &path, why)),
+        let read = |sketch: &Sketch| match sketch.transcript.as_deref() {
+            Some(directory) if !early::is_early(directory) => {
+                state::counted(directory, sketch.key.session.as_str())
             }
-        }
-        Some(problems)
+            _ => Ok(Vec::new()),
+        };
+        Some(count_each(sketches, read, each))
     }
 
     fn messages(
@@ -149,21 +109,13 @@ impl Adapter for Vibe {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(directory) = &sketch.transcript else {
-            return Found::default();
-        };
-        let read = match early::is_early(directory) {
-            true => early::messages(directory, messages_max)
-                .map_err(|message| (directory.clone(), message)),
-            false => state::messages(directory, messages_max),
-        };
-        match read {
-            Ok(messages) => Found::clean(messages),
-            Err((path, message)) => Found {
-                found: Vec::new(),
-                problems: vec![Problem::at(&AGENT, &path, message)],
-            },
-        }
+        found_or_problem(match sketch.transcript.as_deref() {
+            None => Ok(Vec::new()),
+            Some(directory) if early::is_early(directory) => {
+                early::messages(directory, messages_max)
+            }
+            Some(directory) => state::messages(directory, messages_max),
+        })
     }
 
     fn watch_paths(&self, machine: &Machine, home: &Home) -> Vec<WatchPath> {
@@ -175,6 +127,23 @@ impl Adapter for Vibe {
         let config = WatchPath::at(home.root.join("config.toml"));
         paths.chain([config]).collect()
     }
+}
+
+fn description(directory: &Path, sketch: &Sketch, problems: &mut Vec<Problem>) -> Description {
+    let meta = store::read_meta(directory, sketch.key.session.as_str());
+    let without_meta = || Description {
+        title: sketch.title.clone(),
+        ..Description::default()
+    };
+    let mut found = found_or_problem(meta)
+        .take(problems)
+        .map_or_else(without_meta, store::Meta::into_description);
+    found.transcript = Some(directory.to_owned());
+    if let Some(state) = found_or_problem(state::read(directory)).take(problems) {
+        problems.extend(state.problem.clone());
+        add_state(&mut found, state);
+    }
+    found
 }
 
 fn add_state(found: &mut Description, state: state::State) {

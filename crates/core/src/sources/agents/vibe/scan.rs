@@ -6,24 +6,23 @@ use std::path::{Path, PathBuf};
 use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
-use super::early;
-use super::lease::{Lease, Leases, is_session, lock_of, read as read_leases};
+use super::early::{self, Named};
+use super::lease::{self, Lease, Leases, is_session, lock_of};
 use super::process::PROGRAMS;
 use super::storage::roots;
-use super::store::{Meta, of_newest, read_meta, sessions_in};
+use super::store::{is_of_kind, read_meta, sessions_in};
 use super::{AGENT, state};
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
 };
 use crate::adapter::{
     AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
 };
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
 use crate::sources::agents::kit::folder::{is_directory, is_there};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::Scan;
 use crate::sources::recognize::what_it_runs;
-use crate::sources::trust::trust_of;
 
 /// How many sessions of a home are read.
 const SESSIONS_MAX: usize = 100_000;
@@ -35,11 +34,8 @@ const START_MS_MAX: i64 = 60_000;
 
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-    let mut problems = Vec::new();
     let mut scanning = Scanning {
-        look,
-        home,
-        claims: Vec::new(),
+        scan: Scan::new(AGENT, look, home),
         sketches: OnePerSession::new(|transcript| match early::is_early(transcript) {
             true => early::said(transcript),
             false => state::said(transcript),
@@ -47,38 +43,34 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         added: BTreeSet::new(),
         unclear: BTreeSet::new(),
     };
-    let storages = roots(&home.root, look.machine.mounts(), &mut problems);
+    let problems = &mut scanning.scan.problems;
+    let storages = roots(&home.root, look.machine.mounts(), problems);
     for storage in &storages {
         scanning.added.clear();
-        let leases = read_leases(look, storage, &mut problems);
+        let leases = lease::read(&mut scanning.scan, storage);
         for lease in &leases.leases {
-            scanning.add_lease(storage, &leases, lease, &mut problems);
+            scanning.add_lease(storage, &leases, lease);
         }
         for (id, path) in &leases.unreadable {
             if let Some(id) = id {
-                scanning.add_unreadable(storage, id, path, &mut problems);
+                scanning.add_unreadable(storage, id, path);
             }
         }
         if look.depth.is_walk() {
-            scanning.add_all(storage, &leases, &mut problems);
+            scanning.add_all(storage, &leases);
         }
     }
     // If a session exists in both forms, the current form comes first.
     for storage in storages.iter().filter(|_| look.depth.is_walk()) {
-        scanning.add_early(storage, None, &mut problems);
+        scanning.add_early(storage, None);
     }
-    problems.sort();
-    problems.dedup();
-    Found {
-        found: scanning.sketches.into_scan(scanning.claims),
-        problems,
-    }
+    scanning.scan.problems.sort();
+    scanning.scan.problems.dedup();
+    scanning.scan.finish(scanning.sketches)
 }
 
 struct Scanning<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
-    claims: Vec<Box<Claim>>,
+    scan: Scan<'a>,
     sketches: OnePerSession,
     /// Sessions that were added from the storage that is being read.
     added: BTreeSet<SessionId>,
@@ -94,22 +86,15 @@ struct Chain<'a> {
 }
 
 impl<'a> Scanning<'a> {
-    fn add_lease(
-        &mut self,
-        storage: &Path,
-        leases: &Leases,
-        lease: &Lease,
-        problems: &mut Vec<Problem>,
-    ) {
-        let directory = sessions_in(storage).join(lease.id.as_str());
+    fn add_lease(&mut self, storage: &Path, leases: &Leases, lease: &Lease) {
+        let directory = stored_in(storage, &lease.id);
         let chain = lease.held.by.iter().find_map(|pid| self.chain_of(*pid));
-        let is_stored = is_directory(&directory);
         if is_taken_to_tidy_up(leases, lease)
-            || (!is_stored && chain.is_some_and(|chain| self.is_passing(lease, chain)))
+            || (directory.is_none() && chain.is_some_and(|chain| self.is_passing(lease, chain)))
         {
             return;
         }
-        let mut sketch = self.sketch(&lease.id, is_stored.then_some(&directory), problems);
+        let mut sketch = self.sketch(&lease.id, directory);
         let acquired_at_ms = lease.file.map(|file| file.acquired_at_ms);
         sketch.born_at_ms = sketch.born_at_ms.or(acquired_at_ms);
         sketch.is_orphan_when_stale = true;
@@ -127,60 +112,39 @@ impl<'a> Scanning<'a> {
         if is_perhaps_to_tidy_up || lease.is_file_unread {
             self.unclear.insert(lease.id.clone());
         }
-        let claims = self.claims_of(lease, &sketch);
-        self.claims.extend(claims.into_iter().map(Box::new));
+        for claim in self.claims_of(lease, &sketch) {
+            self.scan.claim(claim);
+        }
         self.added.insert(lease.id.clone());
         self.sketches.add(sketch, lease.held.by.iter().copied());
     }
 
     /// Adds a session whose lease cannot be examined: a process may hold it.
-    fn add_unreadable(
-        &mut self,
-        storage: &Path,
-        id: &SessionId,
-        path: &Path,
-        problems: &mut Vec<Problem>,
-    ) {
-        let directory = sessions_in(storage).join(id.as_str());
-        let directory = Some(&directory).filter(|directory| is_directory(directory));
-        let sketch = self.sketch(id, directory, problems);
-        let claim = self.unknown_claim(id, path);
-        self.claims.push(Box::new(claim));
+    fn add_unreadable(&mut self, storage: &Path, id: &SessionId, path: &Path) {
+        let sketch = self.sketch(id, stored_in(storage, id));
+        self.scan.claim(self.unknown_claim(id, path));
         self.added.insert(id.clone());
         self.sketches.add(sketch, []);
     }
 
     /// Every session that is stored, also without a lease.
-    fn add_all(&mut self, storage: &Path, leases: &Leases, problems: &mut Vec<Problem>) {
+    fn add_all(&mut self, storage: &Path, leases: &Leases) {
         let root = sessions_in(storage);
-        let names = match names_in(&root, SESSIONS_MAX) {
-            Ok(names) => names,
-            Err(error) => {
-                let message = format!("cannot list this directory: {error}");
-                problems.push(Problem::at(&AGENT, &root, message));
-                return;
-            }
-        };
-        if names.is_cut {
-            let message = format!("more than {SESSIONS_MAX} sessions: the rest is left out");
-            problems.push(Problem::at(&AGENT, &root, message));
-        }
+        let names = lease::list(&mut self.scan, &root, SESSIONS_MAX, "sessions");
         for name in names.texts().filter(|name| is_session(name)) {
-            let directory = root.join(name);
             let Ok(id) = SessionId::parse(name) else {
                 continue;
             };
-            if self.added.contains(&id)
-                || !self.look.depth.reaches(&id)
-                || !is_directory(&directory)
-            {
+            if self.added.contains(&id) || !self.scan.look.depth.reaches(&id) {
                 continue;
             }
-            let all = leases.unreadable.iter().find(|(one, _)| one.is_none());
-            match all {
-                Some((_, path)) => self.add_unreadable(storage, &id, path, problems),
+            let Some(directory) = stored_in(storage, &id) else {
+                continue;
+            };
+            match leases.unreadable.iter().find(|(one, _)| one.is_none()) {
+                Some((_, path)) => self.add_unreadable(storage, &id, path),
                 None => {
-                    let sketch = self.sketch(&id, Some(&directory), problems);
+                    let sketch = self.sketch(&id, Some(directory));
                     let ended = self.claim_of_closed(storage, &sketch);
                     self.sketches.add_sub_agent(sketch, ended);
                 }
@@ -190,106 +154,83 @@ impl<'a> Scanning<'a> {
 
     /// Adds the sessions of releases before 3 in a directory, or the sessions below one of
     /// them.
-    fn add_early(
-        &mut self,
-        directory: &Path,
-        above: Option<&SessionId>,
-        problems: &mut Vec<Problem>,
-    ) {
-        let report = |message| problems.push(Problem::at(&AGENT, directory, message));
+    fn add_early(&mut self, directory: &Path, above: Option<&SessionId>) {
+        let report = |message| self.scan.problem(directory, message);
         for named in early::named_in(directory, report) {
-            if !self.may_reach(&named.id_begins) || !is_there(&named.transcript) {
-                continue;
+            if self.may_reach(&named.id_begins)
+                && is_there(&named.transcript)
+                && let Err(problem) = self.add_one_early(named, above)
+            {
+                self.scan.problems.push(problem);
             }
-            let read = early::read_meta(&named.transcript).and_then(|meta| {
-                let id = SessionId::parse(meta.id.as_deref().unwrap_or_default());
-                let id = id.map_err(|error| (named.transcript.clone(), error.to_string()))?;
-                Ok((id, meta))
-            });
-            let (id, meta) = match read {
-                Ok(read) => read,
-                Err((path, message)) => {
-                    problems.push(Problem::at(&AGENT, &path, message));
-                    continue;
-                }
-            };
-            if above.is_none() && named.is_directory() {
-                self.add_early(&named.agents(), Some(&id), problems);
-            }
-            if !self.look.depth.reaches(&id) {
-                continue;
-            }
-            let sketch = Sketch {
-                transcript: Some(named.transcript),
-                parent: above.cloned(),
-                work_dir: meta.work_dir,
-                born_at_ms: meta.started_at_ms,
-                started_at_ms: meta.started_at_ms,
-                last_record_at_ms: meta.last_at_ms,
-                ..Sketch::new(self.key(&id))
-            };
+        }
+    }
+
+    fn add_one_early(&mut self, named: Named, above: Option<&SessionId>) -> Result<(), Problem> {
+        let meta = early::read_meta(&named.transcript)?;
+        let id = SessionId::parse(meta.id.as_deref().unwrap_or_default());
+        let id = id.map_err(|error| Problem::at(&AGENT, &named.transcript, error))?;
+        if above.is_none() && named.is_directory() {
+            self.add_early(&named.agents(), Some(&id));
+        }
+        if self.scan.look.depth.reaches(&id) {
+            let mut sketch = Sketch::new(self.scan.key(&id));
+            sketch.transcript = Some(named.transcript);
+            sketch.parent = above.cloned();
+            meta.add_to(&mut sketch);
             self.sketches.add(sketch, []);
         }
+        Ok(())
     }
 
     /// Returns whether a session with such an id may be looked for.
     fn may_reach(&self, id_begins: &str) -> bool {
-        match self.look.depth {
+        match self.scan.look.depth {
             Depth::Sessions(ids) => ids.iter().any(|id| id.as_str().starts_with(id_begins)),
             Depth::All | Depth::Live => true,
         }
     }
 
-    fn sketch(
-        &mut self,
-        id: &SessionId,
-        directory: Option<&PathBuf>,
-        problems: &mut Vec<Problem>,
-    ) -> Sketch {
-        let mut sketch = Sketch::new(self.key(id));
+    fn sketch(&mut self, id: &SessionId, directory: Option<PathBuf>) -> Sketch {
+        let mut sketch = Sketch::new(self.scan.key(id));
         let Some(directory) = directory else {
             // It has no prompt: Vibe drops it when the process leaves it.
             sketch.is_provisional = true;
             sketch.is_resumable = false;
             return sketch;
         };
-        sketch.transcript = Some(directory.clone());
-        let meta = match read_meta(directory, id.as_str()) {
-            Ok(meta) => meta.unwrap_or_default(),
-            Err((path, message)) => {
-                problems.push(Problem::at(&AGENT, &path, message));
-                self.unclear.insert(id.clone());
-                Meta::default()
-            }
-        };
-        let parent = meta.parent.filter(|parent| parent != id.as_str());
-        if let Some(parent) = parent {
-            match is_sub_agent(directory, problems) {
-                Some(true) => sketch.parent = SessionId::parse(&parent).ok(),
-                Some(false) => {}
-                None => {
-                    self.unclear.insert(id.clone());
-                }
-            }
+        let mut meta = self
+            .read_or_unclear(id, read_meta(&directory, id.as_str()))
+            .unwrap_or_default();
+        let parent = meta.parent.take();
+        if let Some(parent) = parent.filter(|parent| parent != id.as_str())
+            // A fork has a parent too.
+            && self.read_or_unclear(id, is_of_kind(&directory, "subagent"))
+        {
+            sketch.parent = SessionId::parse(&parent).ok();
         }
-        sketch.work_dir = meta.work_dir;
-        sketch.born_at_ms = meta.started_at_ms;
-        sketch.started_at_ms = meta.started_at_ms;
-        sketch.last_record_at_ms = meta.last_at_ms;
-        sketch.title = meta.title;
+        sketch.transcript = Some(directory);
+        sketch.title = meta.title.take();
+        meta.add_to(&mut sketch);
         sketch
+    }
+
+    /// What was read of a session. If it can't be read, the session may be a sub-agent.
+    fn read_or_unclear<T: Default>(&mut self, id: &SessionId, read: Result<T, Problem>) -> T {
+        read.unwrap_or_else(|problem| {
+            self.scan.problems.push(problem);
+            self.unclear.insert(id.clone());
+            T::default()
+        })
     }
 
     fn claims_of(&self, lease: &Lease, sketch: &Sketch) -> Vec<Claim> {
         let held = &lease.held;
-        if lease.is_only_looked_at(self.look) {
+        if lease.is_only_looked_at(self.scan.look) {
             let by: Vec<String> = held.by.iter().map(ToString::to_string).collect();
-            let says = format!(
-                "process {} has it locked, and the lease names another one",
-                by.join(", ")
-            );
-            let subject = Subject::Unreadable;
-            return vec![self.claim(lease, subject, Serving::One, says)];
+            let by = by.join(", ");
+            let says = format!("process {by} has it locked, and the lease names another one");
+            return vec![self.claim(lease, Subject::Unreadable, says)];
         }
         if held.by.is_empty() {
             let is_everyone_asked = held.is_everyone_asked;
@@ -299,39 +240,35 @@ impl<'a> Scanning<'a> {
                 "nobody was found to hold it, and not everybody could be asked"
             };
             let subject = Subject::LockFree { is_everyone_asked };
-            return vec![self.claim(lease, subject, Serving::One, says.to_owned())];
+            return vec![self.claim(lease, subject, says.to_owned())];
         }
+        // A session that may be a sub-agent, or may be no session, has replaced no other
+        // session.
+        let is_clear = sketch.parent.is_none() && !self.unclear.contains(&lease.id);
         let claim = |pid: &Pid| {
             // An interface shows one session at a time; an editor that started
             // the server itself may have several.
-            let has_interface = self
-                .chain_of(*pid)
-                .is_some_and(|chain| chain.interface.is_some());
-            // A session that may be a sub-agent, or may be no session, has replaced no other
-            // session.
-            let is_clear = sketch.parent.is_none() && !self.unclear.contains(&lease.id);
-            let serving = if has_interface && is_clear {
-                Serving::One
-            } else {
-                Serving::Many
-            };
+            let chain = self.chain_of(*pid);
+            let has_interface = chain.is_some_and(|chain| chain.interface.is_some());
             let says = format!("held by process {pid}");
-            self.claim(lease, Subject::Holder(*pid), serving, says)
+            let mut claim = self.claim(lease, Subject::Holder(*pid), says);
+            if !has_interface || !is_clear {
+                claim.serving = Serving::Many;
+            }
+            claim
         };
         held.by.iter().map(claim).collect()
     }
 
-    fn claim(&self, lease: &Lease, subject: Subject, serving: Serving, says: String) -> Claim {
-        let machine = self.look.machine;
-        let latest = machine.now_ms().saturating_add(CLOCK_SLACK_MS);
+    fn claim(&self, lease: &Lease, subject: Subject, says: String) -> Claim {
+        let now_ms = self.scan.look.machine.now_ms();
+        let latest = now_ms.saturating_add(CLOCK_SLACK_MS);
+        let evidence = Evidence::new(EvidenceKind::Lock, lease.path.clone(), says);
+        let scan = &self.scan;
         Claim {
-            subject,
             dated_at_ms: lease.acquired_at_ms().filter(|at| *at <= latest),
-            modified_at_ms: lease.facts.modified_ms,
-            serving,
-            trust: trust_of(&lease.facts, self.home, machine),
-            evidence: Evidence::new(EvidenceKind::Lock, Some(lease.path.clone()), says),
-            ..self.unknown_claim(&lease.id, &lease.path)
+            exclusivity: Exclusivity::Exclusive,
+            ..scan.claim_by_file(&lease.id, subject, evidence, &lease.facts)
         }
     }
 
@@ -352,41 +289,27 @@ impl<'a> Scanning<'a> {
 
     /// Claims that a lease, or all of them, cannot be examined.
     fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
+        let says = "it can't be looked at";
+        let evidence = Evidence::new(EvidenceKind::Lock, path.to_owned(), says);
         Claim {
             exclusivity: Exclusivity::Exclusive,
-            placement: self.look.machine.mounts().placement_of(path),
-            ..Claim::new(
-                self.key(id),
-                Subject::Unreadable,
-                Evidence::new(
-                    EvidenceKind::Lock,
-                    Some(path.to_owned()),
-                    "it can't be looked at".to_owned(),
-                ),
-            )
-        }
-    }
-
-    fn key(&self, id: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: AGENT,
-            session: id.clone(),
-            home: self.home.root.clone(),
+            placement: self.scan.look.machine.mounts().placement_of(path),
+            ..Claim::new(self.scan.key(id), Subject::Unreadable, evidence)
         }
     }
 
     /// A server that is Vibe's, and its parent if that is an interface.
     fn chain_of(&self, pid: Pid) -> Option<Chain<'a>> {
-        let table = self.look.machine.table();
-        let server = table.seen(pid)?;
+        let look = self.scan.look;
+        let server = look.machine.table().seen(pid)?;
         let program = Program {
             process: server,
-            details: &what_it_runs(self.look.machine, server),
+            details: &what_it_runs(look.machine, server),
         };
         if PROGRAMS.recognize(&program) != Some(Role::Host) {
             return None;
         }
-        let interface = self.look.processes.iter().find(|process| {
+        let interface = look.processes.iter().find(|process| {
             Some(process.process.pid) == server.ppid
                 && matches!(process.role, Role::Client | Role::Launcher)
         });
@@ -399,68 +322,44 @@ impl<'a> Scanning<'a> {
         let Some(interface) = chain.interface else {
             return false;
         };
-        let program = interface.program();
-        let is_named = PROGRAMS
-            .session(&program)
-            .is_some_and(|named| lease.id.as_str().starts_with(named));
-        let within = |from: Option<i64>, to: Option<i64>, max: i64| {
-            from.zip(to)
-                .is_some_and(|(from, to)| to.saturating_sub(from) < max)
+        let now_ms = self.scan.look.machine.now_ms();
+        let within = |from: i64, to: i64, max: i64| to.saturating_sub(from) < max;
+        let began = chain.server.began_at_ms.as_ref();
+        let is_at_start = |acquired: i64| {
+            began.is_ok_and(|began| within(*began, acquired, START_MS_MAX))
+                && within(acquired, now_ms, PASSING_MS_MAX)
         };
-        let acquired = lease.acquired_at_ms();
-        let began = chain.server.began_at_ms.as_ref().ok().copied();
-        PROGRAMS.continues(&program)
-            && !is_named
-            && within(began, acquired, START_MS_MAX)
-            && within(acquired, Some(self.look.machine.now_ms()), PASSING_MS_MAX)
+        PROGRAMS.continues(&interface.program())
+            && !interface.names(&lease.id)
+            && lease.acquired_at_ms().is_some_and(is_at_start)
     }
 }
 
 /// Returns whether the holder has taken a lease only for cleanup: the holder is cleaning up
 /// now, and had another session open before that.
 fn is_taken_to_tidy_up(leases: &Leases, lease: &Lease) -> bool {
-    let Some(cleanup) = leases.cleanup else {
+    let cleanup = leases.cleanup;
+    let Some((pid, since_ms)) = cleanup.and_then(|by| Some((by.pid, by.since_ms?))) else {
         return false;
     };
-    let Some(since_ms) = cleanup.since_ms else {
-        return false;
-    };
-    let is_before = |lease: &Lease| {
-        lease
-            .acquired_at_ms()
-            .is_none_or(|acquired| acquired < since_ms)
-    };
-    let is_its = |lease: &Lease| lease.held.by.contains(&cleanup.pid);
-    let has_another = leases
-        .leases
-        .iter()
-        .any(|other| other.id != lease.id && is_its(other) && is_before(other));
-    is_its(lease) && !is_before(lease) && has_another
+    let is_before = |lease: &Lease| lease.acquired_at_ms().is_none_or(|at| at < since_ms);
+    let is_its = |lease: &Lease| lease.held.by.contains(&pid);
+    let mut others = leases.leases.iter().filter(|other| other.id != lease.id);
+    is_its(lease) && !is_before(lease) && others.any(|other| is_its(other) && is_before(other))
+}
+
+/// The directory of a session, if it is stored.
+fn stored_in(storage: &Path, id: &SessionId) -> Option<PathBuf> {
+    let directory = sessions_in(storage).join(id.as_str());
+    is_directory(&directory).then_some(directory)
 }
 
 fn client(lease: &Lease, server: &Process, interface: &AgentProcess) -> KnownClient {
+    let (client, server) = (interface.process.pid, server.pid);
+    let says = format!("client: process {client} started process {server}, which holds it");
     KnownClient {
         process: interface.process.clone(),
-        evidence: Evidence::new(
-            EvidenceKind::Lock,
-            Some(lease.path.clone()),
-            format!(
-                "client: process {} started process {}, which holds it",
-                interface.process.pid, server.pid
-            ),
-        ),
-    }
-}
-
-/// Returns whether a session with a parent is a sub-agent of the parent, if that can be
-/// read. A fork has a parent too.
-fn is_sub_agent(directory: &Path, problems: &mut Vec<Problem>) -> Option<bool> {
-    match of_newest(directory, super::store::Generation::kind) {
-        Ok(kind) => Some(kind.flatten().as_deref() == Some("subagent")),
-        Err((path, message)) => {
-            problems.push(Problem::at(&AGENT, &path, message));
-            None
-        }
+        evidence: Evidence::new(EvidenceKind::Lock, lease.path.clone(), says),
     }
 }
 

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use whosup_process::{ProcessTable, system_backend};
 
 use super::*;
-use crate::adapter::Depth;
 use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::folder::names_in;
 use crate::sources::recognize::{Users, find_agent_processes};
 
 const ID: &str = "3f9ec43d-9381-cd61-ec0d-176b7c0df906";

@@ -6,15 +6,18 @@
 //! until its answer (`callback_resolved`). Seen in mistral-vibe 3.0.2, 2026-11.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::store::{Failure, Generation, of_newest, read_meta};
+use super::AGENT;
+use super::store::{Failure, Generation, is_of_kind, of_newest, read_meta};
 use super::tokens::Counts;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::adapter::{Message, MessageRole};
+use crate::machine::problem::Problem;
 use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::dialect::{message, text_at, value_at, values_at};
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::title::one_line;
@@ -28,8 +31,6 @@ const STATE_BOUNDS: TailBounds = TailBounds {
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
-/// How long the text of a message is at most, in characters.
-const TEXT_CHARS_MAX: usize = 20_000;
 
 /// What a conversation is doing, and is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) struct State {
     /// What it counts.
     pub(super) counts: Counts,
     /// Why some lines of the journal told nothing.
-    pub(super) problem: Option<(PathBuf, String)>,
+    pub(super) problem: Option<Problem>,
 }
 
 /// Reads the last state of a session; `Ok(None)` if it has none yet.
@@ -54,7 +55,7 @@ pub(super) struct State {
 /// # Errors
 ///
 /// The file, and why it can't be read.
-pub(super) fn read(session: &Path) -> Result<Option<State>, (PathBuf, String)> {
+pub(super) fn read(session: &Path) -> Result<Option<State>, Problem> {
     of_newest(session, |generation| {
         let mut fold = Fold::default();
         let mut bad_lines = BadLines::default();
@@ -72,10 +73,11 @@ pub(super) fn read(session: &Path) -> Result<Option<State>, (PathBuf, String)> {
             Some(envelope) => envelope,
             None => generation.state()?,
         };
-        let mut state = fold.finish(&envelope);
-        let problem = bad_lines.message();
-        state.problem = problem.map(|message| (generation.journal.clone(), message));
-        Ok(state)
+        let message = bad_lines.message();
+        Ok(State {
+            problem: message.map(|message| Problem::at(&AGENT, &generation.journal, message)),
+            ..fold.finish(&envelope)
+        })
     })
 }
 
@@ -105,25 +107,17 @@ impl Fold {
         if self.envelope.is_some() {
             return;
         }
-        let payload = record.get("payload").unwrap_or(&Value::Null);
-        let text = |key: &str| payload.get(key).and_then(Value::as_str);
-        match record.get("type").and_then(Value::as_str) {
-            Some("callback_resolved") => {
-                self.resolved.extend(text("callback_id").map(str::to_owned));
-            }
+        let id = value_at(record, "/payload/callback_id").and_then(Value::as_str);
+        match text_at(record, "/type") {
+            Some("callback_resolved") => self.resolved.extend(id.map(str::to_owned)),
             Some("callback_registered") => {
-                self.ask(text("callback_id"), text("kind"));
-                let at = payload
-                    .pointer("/routing/updatedAt")
-                    .and_then(Value::as_i64);
-                self.last_at_ms = self.last_at_ms.max(at);
+                self.ask(id, text_at(record, "/payload/kind"));
+                let at = value_at(record, "/payload/routing/updatedAt");
+                self.last_at_ms = self.last_at_ms.max(at.and_then(Value::as_i64));
             }
             Some("projection_delta") => {
-                let steps = payload.get("delta").and_then(Value::as_array);
-                let envelope =
-                    steps.into_iter().flatten().rev().find(|step| {
-                        step.get("op").and_then(Value::as_str) == Some("set_envelope")
-                    });
+                let is_envelope = |step: &&Value| text_at(step, "/op") == Some("set_envelope");
+                let envelope = values_at(record, "/payload/delta").rev().find(is_envelope);
                 self.envelope = envelope.and_then(|step| step.get("state")).cloned();
             }
             _ => {}
@@ -138,21 +132,18 @@ impl Fold {
     }
 
     fn finish(mut self, envelope: &Value) -> State {
-        let callbacks = envelope.get("activeCallbacks").and_then(Value::as_array);
-        for callback in callbacks.into_iter().flatten() {
-            let text = |key: &str| callback.get(key).and_then(Value::as_str);
-            let kind = callback.pointer("/detail/kind").and_then(Value::as_str);
-            self.ask(text("callbackId").or(text("id")), text("kind").or(kind));
+        for callback in values_at(envelope, "/activeCallbacks") {
+            let text = |place: &str| value_at(callback, place).and_then(Value::as_str);
+            let kind = text("/kind").or(text("/detail/kind"));
+            self.ask(text("/callbackId").or(text("/id")), kind);
         }
-        let session = envelope.get("session").unwrap_or(&Value::Null);
-        let line = |key: &str| session.get(key).and_then(Value::as_str).and_then(one_line);
-        let date = |key: &str| session.get(key).and_then(Value::as_i64);
-        let status = session.get("status").unwrap_or(&Value::Null);
-        let mut phase = match status.get("type").and_then(Value::as_str) {
+        let text = |place: &str| text_at(envelope, place);
+        let date = |place: &str| value_at(envelope, place).and_then(Value::as_i64);
+        let mut phase = match text("/session/status/type") {
             Some("idle" | "failed") => Some(Phase::Idle),
             Some("running") => Some(Phase::Working),
             Some("blocked") => {
-                let kind = status.get("callbackKind").and_then(Value::as_str);
+                let kind = text("/session/status/callbackKind");
                 self.asked = self.asked.or(asked_for(kind));
                 Some(Phase::Waiting)
             }
@@ -161,39 +152,35 @@ impl Fold {
         if self.asked.is_some() {
             phase = Some(Phase::Waiting);
         }
+        let mut words = FirstWords::default();
+        words.add(text("/session/preview"), &Wrapping::NONE);
+        let updated_at_ms = date("/session/updatedAt").max(self.last_at_ms);
         State {
-            title: line("title"),
-            preview: {
-                let mut words = FirstWords::default();
-                words.add(
-                    session.get("preview").and_then(Value::as_str),
-                    &Wrapping::NONE,
-                );
-                words.title()
-            },
+            title: text("/session/title").and_then(one_line),
+            preview: words.title(),
             phase,
             waiting_for: self.asked,
-            phase_at_ms: date("updatedAt").max(self.last_at_ms),
-            created_at_ms: date("createdAt"),
-            updated_at_ms: date("updatedAt").max(self.last_at_ms),
+            phase_at_ms: updated_at_ms,
+            created_at_ms: date("/session/createdAt"),
+            updated_at_ms,
             counts: Counts::of(envelope),
             problem: None,
         }
     }
 }
 
-/// Reads what a session counts; `Ok(None)` if it counts nothing, or if it is a fork.
+/// Reads the record that counts for a session; there is none if it is a fork.
 ///
 /// # Errors
 ///
 /// The file, and why it can't be read.
-pub(super) fn counted(session: &Path, id: &str) -> Result<Option<Value>, (PathBuf, String)> {
-    let kind = of_newest(session, Generation::kind)?.flatten();
-    if kind.as_deref() == Some("fork") {
-        return Ok(None);
+pub(super) fn counted(session: &Path, id: &str) -> Result<Vec<Value>, Problem> {
+    if is_of_kind(session, "fork")? {
+        return Ok(Vec::new());
     }
     let model = read_meta(session, id)?.and_then(|meta| meta.model);
-    Ok(read(session)?.and_then(|state| state.counts.record(model)))
+    let record = read(session)?.and_then(|state| state.counts.record(model));
+    Ok(record.into_iter().collect())
 }
 
 /// Only these two are put to a person; hooks and tools have callbacks as well.
@@ -208,7 +195,7 @@ fn asked_for(kind: Option<&str>) -> Option<WaitingFor> {
 /// Reads what was said in a session. Nothing has a title before its first prompt.
 pub(super) fn said(session: &Path) -> Said {
     let id = session.file_name().and_then(|name| name.to_str());
-    let read = || -> Result<Said, (PathBuf, String)> {
+    let read = || -> Result<Said, Problem> {
         let meta = read_meta(session, id.unwrap_or_default())?.unwrap_or_default();
         Ok(Said {
             has_words: meta.title.is_some() || !messages(session, 1)?.is_empty(),
@@ -223,14 +210,9 @@ pub(super) fn said(session: &Path) -> Said {
 /// # Errors
 ///
 /// The file, and why it can't be read.
-pub(super) fn messages(
-    session: &Path,
-    messages_max: usize,
-) -> Result<Vec<Message>, (PathBuf, String)> {
-    let newest_first = of_newest(session, |generation| {
-        newest_messages(generation, messages_max)
-    })?;
-    let mut messages = newest_first.unwrap_or_default();
+pub(super) fn messages(session: &Path, messages_max: usize) -> Result<Vec<Message>, Problem> {
+    let read = |generation: &Generation| newest_messages(generation, messages_max);
+    let mut messages = of_newest(session, read)?.unwrap_or_default();
     messages.reverse();
     Ok(messages)
 }
@@ -242,21 +224,20 @@ fn newest_messages(generation: &Generation, messages_max: usize) -> Result<Vec<M
     for line in journal.backwards(MESSAGES_BOUNDS).map_err(failed)? {
         let records = line.map_err(failed)?.json().values;
         for record in records.iter().rev() {
-            let steps = record.pointer("/payload/delta").and_then(Value::as_array);
-            for step in steps.into_iter().flatten().rev() {
+            for step in values_at(record, "/payload/delta").rev() {
                 history.undo(step);
             }
         }
-        if history.is_complete || history.newest_first.len() >= messages_max {
+        if history.is_enough(messages_max) {
             break;
         }
     }
     for chunk in generation.chunks() {
-        if history.is_complete || history.newest_first.len() >= messages_max {
+        if history.is_enough(messages_max) {
             break;
         }
-        for entry in chunk?.into_iter().rev() {
-            history.add(&id_of(&entry), &entry);
+        for entry in chunk?.iter().rev() {
+            history.add(entry);
         }
     }
     history.newest_first.truncate(messages_max);
@@ -274,27 +255,29 @@ struct History {
 }
 
 impl History {
+    fn is_enough(&self, messages_max: usize) -> bool {
+        self.is_complete || self.newest_first.len() >= messages_max
+    }
+
     fn undo(&mut self, step: &Value) {
         if self.is_complete {
             return;
         }
         let id = || step.get("id").and_then(Value::as_str).map(str::to_owned);
         let entry = step.get("entry");
-        match (step.get("op").and_then(Value::as_str), entry, id()) {
-            (Some("append_entry"), Some(entry), _) => self.add(&id_of(entry), entry),
+        match (text_at(step, "/op"), entry, id()) {
+            (Some("append_entry"), Some(entry), _) => self.add(entry),
             (Some("replace_entry"), Some(entry), id) => {
-                let id = id.unwrap_or_else(|| id_of(entry));
-                self.replaced
-                    .entry(id)
-                    .or_insert_with(|| Some(entry.clone()));
+                let id = id.unwrap_or_else(|| id_of(entry).to_owned());
+                let newer = self.replaced.entry(id);
+                newer.or_insert_with(|| Some(entry.clone()));
             }
             (Some("remove_entry"), _, Some(id)) => {
                 self.replaced.entry(id).or_insert(None);
             }
             (Some("set_history_entries"), ..) => {
-                let entries = step.get("entries").and_then(Value::as_array);
-                for entry in entries.into_iter().flatten().rev() {
-                    self.add(&id_of(entry), entry);
+                for entry in values_at(step, "/entries").rev() {
+                    self.add(entry);
                 }
                 self.is_complete = true;
             }
@@ -302,8 +285,8 @@ impl History {
         }
     }
 
-    fn add(&mut self, id: &str, entry: &Value) {
-        let message = match self.replaced.remove(id) {
+    fn add(&mut self, entry: &Value) {
+        let message = match self.replaced.remove(id_of(entry)) {
             Some(newer) => newer.as_ref().and_then(message_of),
             None => message_of(entry),
         };
@@ -311,38 +294,31 @@ impl History {
     }
 }
 
-fn id_of(entry: &Value) -> String {
-    let id = entry.get("id").and_then(Value::as_str);
-    id.unwrap_or_default().to_owned()
+fn id_of(entry: &Value) -> &str {
+    text_at(entry, "/id").unwrap_or_default()
 }
 
 fn message_of(entry: &Value) -> Option<Message> {
-    let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let (role, text) = match text("type")? {
+    let (role, text) = match text_at(entry, "/type")? {
         "message" => {
-            let role = match text("role")? {
+            let role = match text_at(entry, "/role")? {
                 "user" => MessageRole::User,
                 "assistant" => MessageRole::Assistant,
                 _ => return None,
             };
             let parts = entry.get("content")?.as_array()?.iter();
-            let parts: Vec<&str> = parts
-                .filter(|part| part.get("type").and_then(Value::as_str) == Some("text"))
-                .filter_map(|part| part.get("text").and_then(Value::as_str))
-                .collect();
-            (role, parts.join("\n"))
+            let parts = parts.filter(|part| text_at(part, "/type") == Some("text"));
+            let texts = parts.filter_map(|part| part.get("text")?.as_str());
+            (role, texts.collect::<Vec<_>>().join("\n"))
         }
         "effect" => {
-            let name = entry.pointer("/detail/toolName")?.as_str()?;
+            let name = text_at(entry, "/detail/toolName")?;
             (MessageRole::Tool, name.to_owned())
         }
         _ => return None,
     };
-    (!text.trim().is_empty()).then(|| Message {
-        role,
-        at_ms: entry.get("createdAt").and_then(Value::as_i64),
-        text: text.chars().take(TEXT_CHARS_MAX).collect(),
-    })
+    let at_ms = entry.get("createdAt").and_then(Value::as_i64);
+    (!text.trim().is_empty()).then(|| message(role, at_ms, &text))
 }
 
 #[cfg(test)]

@@ -193,9 +193,10 @@ fn what_is_no_generation_is_an_error_that_names_the_file() {
     let check = |path: &str, text: &str, named: &str| {
         let stored = Stored::new("");
         stored.write(path, text);
-        let (found, message) = read(stored.dir.path()).unwrap_err();
+        let problem = read(stored.dir.path()).unwrap_err();
+        let found = problem.path.unwrap();
         assert!(found.ends_with(named), "{}", found.display());
-        assert!(!message.is_empty());
+        assert!(!problem.message.is_empty());
     };
     check("CURRENT", "{", "CURRENT");
     check("CURRENT", r#"{"generation":"../x"}"#, "CURRENT");

@@ -2,37 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, ReadFileError, facts_of_any, read_regular};
+use whosup_sidecar::file::{Links, facts_of_any};
 
 use super::AGENT;
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Problem;
+use crate::sources::agents::kit::reading::{found_or_problem, read_if_there};
 
 /// How long the configuration may be, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// The configuration table with the place of the sessions.
-const TABLE: &str = "[session_logging]";
-/// Its key.
-const KEY: &str = "save_dir";
 
 /// The directories that sessions of a home may be in: the usual directory, and the directory
 /// in `config.toml`, if there is one.
 pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut roots = vec![home.join("logs/session")];
     let path = home.join("config.toml");
-    match read_regular(&path, CONFIG_BYTES_MAX, Links::Follow) {
-        Ok(file) => {
-            let text = String::from_utf8_lossy(&file.bytes);
-            if let Some(named) = named_in(&text).filter(|named| *named != roots[0]) {
-                match mounts.touchable(&named) {
-                    Ok(_) if is_same(&roots[0], &named) => {}
-                    Ok(_) => roots.push(named),
-                    Err(why) => problems.push(Problem::at(&AGENT, &named, why)),
-                }
-            }
+    let config = read_if_there(&path, CONFIG_BYTES_MAX, Links::Follow);
+    let config = config.map_err(|why| Problem::at(&AGENT, &path, why));
+    let config = found_or_problem(config).take(problems);
+    let named = config.and_then(|file| named_in(&String::from_utf8_lossy(&file.bytes)));
+    if let Some(named) = named.filter(|named| !roots.contains(named)) {
+        match mounts.touchable(&named) {
+            Ok(_) if roots.iter().any(|usual| is_same(usual, &named)) => {}
+            Ok(_) => roots.push(named),
+            Err(why) => problems.push(Problem::at(&AGENT, &named, why)),
         }
-        Err(ReadFileError::NotFound { .. }) => {}
-        Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
     }
     roots
 }
@@ -46,18 +40,20 @@ fn is_same(one: &Path, other: &Path) -> bool {
     inode(one).is_some_and(|own| Some(own) == inode(other))
 }
 
-/// The value of `save_dir = "…"` in its table, if it is an absolute path. That
-/// much of the configuration's language is read, and no more.
+/// The value of `save_dir = "…"` in the table with the place of the sessions, if it is an
+/// absolute path. That much of the configuration's language is read, and no more.
 fn named_in(config: &str) -> Option<PathBuf> {
     let lines = config.lines().map(str::trim);
     let entries = lines
-        .skip_while(|line| !line.starts_with(TABLE))
+        .skip_while(|line| !line.starts_with("[session_logging]"))
         .skip(1)
         .take_while(|line| !line.starts_with('['));
-    let value = entries
-        .filter_map(|line| line.strip_prefix(KEY)?.trim_start().strip_prefix('='))
-        .map(str::trim)
-        .next()?;
+    let mut values = entries.filter_map(|line| {
+        line.strip_prefix("save_dir")?
+            .trim_start()
+            .strip_prefix('=')
+    });
+    let value = values.next()?.trim();
     let quote = value
         .chars()
         .next()

@@ -15,6 +15,7 @@
 //!
 //! A generation that has been superseded is removed, also while it is read.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -24,6 +25,11 @@ use serde_json::Value;
 use whosup_sidecar::StrictObject;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
+use super::AGENT;
+use crate::adapter::{Description, Sketch};
+use crate::machine::problem::Problem;
+use crate::sources::agents::kit::dialect::text_at;
+use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::title::one_line;
 
 /// How long the small files may be, in bytes. Real files have one or two thousand.
@@ -70,17 +76,13 @@ pub(super) struct Meta {
 /// # Errors
 ///
 /// The file, and why it can't be read.
-pub(super) fn read_meta(session: &Path, id: &str) -> Result<Option<Meta>, (PathBuf, String)> {
+pub(super) fn read_meta(session: &Path, id: &str) -> Result<Option<Meta>, Problem> {
     let path = session.join("meta.json");
-    let file = match read_regular(&path, SMALL_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err((path, error.reason())),
+    let read = || {
+        let file = read_if_there(&path, SMALL_BYTES_MAX, Links::Follow)?;
+        file.map(|file| parse_meta(&file.bytes, id)).transpose()
     };
-    match parse_meta(&file.bytes, id) {
-        Ok(meta) => Ok(Some(meta)),
-        Err(message) => Err((path, message)),
-    }
+    read().map_err(|why| Problem::at(&AGENT, &path, why))
 }
 
 fn parse_meta(bytes: &[u8], id: &str) -> Result<Meta, String> {
@@ -100,24 +102,20 @@ impl Meta {
         object: &StrictObject<'_>,
         written_at_ms: Option<i64>,
     ) -> Result<Self, String> {
+        let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let text = |key: &str| -> Result<Option<String>, String> {
-            let value = object.opt_string(key).map_err(|error| error.to_string())?;
-            Ok(value.filter(|value| !value.is_empty()).map(str::to_owned))
+            let text = object.opt_string(key).map_err(|error| error.to_string())?;
+            Ok(text.and_then(filled))
         };
-        let nested = |key: &str, name: &str| -> Option<String> {
-            let value = object.opt_object(key).ok()??;
-            let value = value.opt_string(name).ok()??;
-            Some(value.to_owned()).filter(|value| !value.is_empty())
+        let nested = |key: &str, name: &str| {
+            let object = object.opt_object(key).ok()??;
+            object.opt_string(name).ok()?.and_then(filled)
         };
         let (start, end) = (text("start_time")?, text("end_time")?);
-        let zone_ms = end
-            .as_deref()
-            .and_then(local_ms)
-            .zip(written_at_ms)
-            .and_then(|(local, written)| zone_ms(local, written));
-        let date = |text: Option<String>| {
+        let ahead_ms = || zone_ms(local_ms(end.as_deref()?)?, written_at_ms?);
+        let date = |text: Option<&str>| {
             let text = text?;
-            at_ms(&text).or_else(|| local_ms(&text)?.checked_sub(zone_ms?))
+            at_ms(text).or_else(|| local_ms(text)?.checked_sub(ahead_ms()?))
         };
         Ok(Self {
             id: text("session_id")?,
@@ -128,9 +126,30 @@ impl Meta {
             model: nested("config", "model_name")
                 .or_else(|| nested("config", "active_model"))
                 .or_else(|| nested("agent_config", "active_model")),
-            started_at_ms: date(start),
-            last_at_ms: date(end),
+            started_at_ms: date(start.as_deref()),
+            last_at_ms: date(end.as_deref()),
         })
+    }
+
+    /// The description that a person reads.
+    pub(super) fn into_description(self) -> Description {
+        Description {
+            title: self.title,
+            model: self.model,
+            git_branch: self.git_branch,
+            work_dir: self.work_dir,
+            started_at_ms: self.started_at_ms,
+            last_activity_at_ms: self.last_at_ms,
+            ..Description::default()
+        }
+    }
+
+    /// Adds what a scan needs.
+    pub(super) fn add_to(self, sketch: &mut Sketch) {
+        sketch.work_dir = self.work_dir;
+        sketch.born_at_ms = self.started_at_ms;
+        sketch.started_at_ms = self.started_at_ms;
+        sketch.last_record_at_ms = self.last_at_ms;
     }
 }
 
@@ -174,36 +193,40 @@ pub(super) struct Generation {
 pub(super) fn of_newest<T>(
     session: &Path,
     read: impl Fn(&Generation) -> Result<T, Failure>,
-) -> Result<Option<T>, (PathBuf, String)> {
+) -> Result<Option<T>, Problem> {
     let mut reads = 0;
     loop {
         reads += 1;
-        let result = Generation::newest(session).and_then(|newest| match newest {
-            Some(newest) => read(&newest).map(Some),
-            None => Ok(None),
-        });
+        let newest = Generation::newest(session);
+        let result = newest.and_then(|newest| newest.as_ref().map(&read).transpose());
         match result {
-            Ok(found) => return Ok(found),
             Err(failure) if failure.is_missing && reads < READS_MAX => {}
-            Err(failure) => return Err((failure.path, failure.message)),
+            result => return result.map_err(|failure| failure.problem),
         }
     }
+}
+
+/// Reads whether a session is of this kind: `root`, `fork` or `subagent`.
+///
+/// # Errors
+///
+/// The file, and why it can't be read.
+pub(super) fn is_of_kind(session: &Path, kind: &str) -> Result<bool, Problem> {
+    Ok(of_newest(session, Generation::kind)?.flatten().as_deref() == Some(kind))
 }
 
 /// What could not be read, and why.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    path: PathBuf,
-    message: String,
+    problem: Problem,
     /// The file is not there.
     is_missing: bool,
 }
 
 impl Failure {
-    pub(super) fn new(path: &Path, message: impl ToString) -> Self {
+    pub(super) fn new(path: &Path, message: impl Display) -> Self {
         Self {
-            path: path.to_owned(),
-            message: message.to_string(),
+            problem: Problem::at(&AGENT, path, message),
             is_missing: false,
         }
     }
@@ -226,25 +249,19 @@ impl Generation {
     fn newest(session: &Path) -> Result<Option<Self>, Failure> {
         let path = session.join("CURRENT");
         let current = match read_json(&path, SMALL_BYTES_MAX) {
-            Ok(current) => current,
             Err(failure) if failure.is_missing => return Ok(None),
-            Err(failure) => return Err(failure),
+            current => current?,
         };
-        let name = current.get("generation").and_then(Value::as_str);
-        let Some(name) = name.filter(|name| is_number(name)) else {
-            return Err(Failure::new(&path, "`generation` is not a number in text"));
-        };
+        let name = text_at(&current, "/generation").filter(|name| is_number(name));
+        let wrong = || Failure::new(&path, "`generation` is not a number in text");
+        let name = name.ok_or_else(wrong)?;
         let directory = session.join("generations").join(name);
         let path = directory.join("manifest.json");
         let manifest = read_json(&path, SMALL_BYTES_MAX)?;
-        let journal = manifest
-            .pointer("/recovery_journal_segment/path")
-            .and_then(Value::as_str)
+        let journal = text_at(&manifest, "/recovery_journal_segment/path")
             .and_then(|path| path.strip_prefix("journal/")?.strip_suffix(".jsonl"))
-            .filter(|name| is_number(name));
-        let Some(journal) = journal else {
-            return Err(Failure::new(&path, "it names no journal"));
-        };
+            .filter(|name| is_number(name))
+            .ok_or_else(|| Failure::new(&path, "it names no journal"))?;
         let chunks = manifest.pointer("/projection_state/chunks");
         let chunks = chunks.and_then(Value::as_array).into_iter().flatten();
         let chunks = chunks
@@ -263,29 +280,23 @@ impl Generation {
     pub(super) fn state(&self) -> Result<Value, Failure> {
         let path = self.directory.join("projection-state.json");
         let mut state = read_json(&path, STATE_BYTES_MAX)?;
-        match state.get_mut("snapshot") {
-            Some(snapshot) => Ok(snapshot.take()),
-            None => Err(Failure::new(&path, "it has no `snapshot`")),
-        }
+        let snapshot = state.get_mut("snapshot").map(Value::take);
+        snapshot.ok_or_else(|| Failure::new(&path, "it has no `snapshot`"))
     }
 
-    /// What the session is: `root`, `fork` or `subagent`.
-    pub(super) fn kind(&self) -> Result<Option<String>, Failure> {
+    fn kind(&self) -> Result<Option<String>, Failure> {
         let path = self.directory.join("runtime-state.json");
         let state = read_json(&path, STATE_BYTES_MAX)?;
-        let kind = state.pointer("/identity/kind").and_then(Value::as_str);
-        Ok(kind.map(str::to_owned))
+        Ok(text_at(&state, "/identity/kind").map(str::to_owned))
     }
 
     /// The entries of the conversation when it was written, newest chunk first.
     pub(super) fn chunks(&self) -> impl Iterator<Item = Result<Vec<Value>, Failure>> {
-        self.chunks
-            .iter()
-            .rev()
-            .map(|path| match read_json(path, CHUNK_BYTES_MAX)? {
-                Value::Array(entries) => Ok(entries),
-                _ => Err(Failure::new(path, "it is no array")),
-            })
+        let newest_first = self.chunks.iter().rev();
+        newest_first.map(|path| match read_json(path, CHUNK_BYTES_MAX)? {
+            Value::Array(entries) => Ok(entries),
+            _ => Err(Failure::new(path, "it is no array")),
+        })
     }
 }
 

@@ -29,6 +29,12 @@ pub(crate) fn text_at<'a>(record: &'a Value, pointer: &str) -> Option<&'a str> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The values in the array at a place in a record; none if there is no array.
+pub(crate) fn values_at<'a>(record: &'a Value, pointer: &str) -> std::slice::Iter<'a, Value> {
+    let values = value_at(record, pointer).and_then(Value::as_array);
+    values.map_or(&[][..], Vec::as_slice).iter()
+}
+
 /// The date at a place in a record, as RFC 3339 writes it, in milliseconds since 1970.
 pub(crate) fn date_at(record: &Value, pointer: &str) -> Option<i64> {
     let at: Timestamp = text_at(record, pointer)?.parse().ok()?;
