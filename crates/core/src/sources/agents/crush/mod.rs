@@ -25,8 +25,7 @@ mod scan;
 mod short_id;
 mod tokens;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use whosup_sidecar::AgentId;
@@ -38,7 +37,8 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
-use crate::sources::agents::kit::database::with_wal;
+use crate::sources::agents::kit::database::{sessions_by, with_wal};
+use crate::sources::agents::kit::reading::found_or_problem;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("crush");
@@ -46,8 +46,6 @@ const AGENT: AgentId = AgentId::from_static("crush");
 /// The variables that move the home, the stronger one first.
 const HOME_VARIABLE: &str = "CRUSH_GLOBAL_DATA";
 const DATA_HOME_VARIABLE: &str = "XDG_DATA_HOME";
-/// Where it is by default, below the user's home.
-const DEFAULT_HOME: &str = ".local/share/crush";
 /// How many messages are looked at for the model of the last reply.
 const REPLIES_MAX: usize = 64;
 
@@ -58,7 +56,7 @@ pub struct Crush;
 static PROFILE: Profile = Profile {
     id: "crush",
     name: "Crush",
-    default_home: DEFAULT_HOME,
+    default_home: ".local/share/crush",
     home_variables: &[HOME_VARIABLE, DATA_HOME_VARIABLE],
     detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
@@ -74,7 +72,7 @@ impl Adapter for Crush {
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let in_data_home = || Some(environment.directory(DATA_HOME_VARIABLE)?.join("crush"));
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
+        let default = || Some(environment.home()?.join(PROFILE.default_home));
         let home = environment
             .directory(HOME_VARIABLE)
             .or_else(in_data_home)
@@ -94,50 +92,33 @@ impl Adapter for Crush {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let mut found = Description {
+        let read = read_of(sketch, |database, session| {
+            let newest = database.newest_messages(session, REPLIES_MAX)?;
+            // Without its counts there is still the rest of it.
+            Ok((newest, database.counted(session).unwrap_or_default()))
+        });
+        let (newest, counted) = read.found;
+        let prompt = newest.iter().find(|row| row.role == "user");
+        let prompted_at_ms = prompt.and_then(|prompt| prompt.created_at_ms);
+        let mut replies = newest.iter().filter(|row| row.role == "assistant");
+        let last = newest.first();
+        let found = Description {
             title: sketch.title.clone(),
             transcript: sketch.transcript.clone(),
             started_at_ms: sketch.started_at_ms,
             last_activity_at_ms: sketch.last_record_at_ms,
+            context: tokens::DIALECT.tail_of(&counted).context,
+            turn: prompted_at_ms.map(|at_ms| TurnTokens {
+                started_at_ms: Some(at_ms),
+                output_tokens: None,
+            }),
+            model: replies.find_map(|row| row.model.clone().filter(|model| !model.is_empty())),
+            phase: last.and_then(record::phase),
+            phase_at_ms: last.and_then(|last| last.updated_at_ms),
             ..Description::default()
         };
-        let Some(path) = &sketch.transcript else {
-            return Found::clean(found);
-        };
-        let session = sketch.key.session.as_str();
-        let read = ProjectDb::read(path).and_then(|database| match database {
-            // Without its counts there is still the rest of it.
-            Some(database) => Ok((
-                database.newest_messages(session, REPLIES_MAX)?,
-                database.counted(session).unwrap_or_default(),
-            )),
-            None => Ok(Default::default()),
-        });
-        match read {
-            Ok((newest, counted)) => {
-                found.context = tokens::DIALECT.tail_of(&counted).context;
-                let prompt = newest.iter().find(|row| row.role == "user");
-                found.turn = prompt.and_then(|prompt| {
-                    Some(TurnTokens {
-                        started_at_ms: Some(prompt.created_at_ms?),
-                        output_tokens: None,
-                    })
-                });
-                found.model = newest
-                    .iter()
-                    .filter(|row| row.role == "assistant")
-                    .find_map(|row| row.model.clone().filter(|model| !model.is_empty()));
-                if let Some(last) = newest.first() {
-                    found.phase = record::phase(last);
-                    found.phase_at_ms = last.updated_at_ms;
-                }
-                Found::clean(found)
-            }
-            Err(message) => Found {
-                problems: vec![Problem::at(&AGENT, path, message)],
-                found,
-            },
-        }
+        let problems = read.problems;
+        Found { found, problems }
     }
 
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
@@ -151,14 +132,7 @@ impl Adapter for Crush {
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Option<Vec<Problem>> {
         let mut problems = Vec::new();
-        let mut of_projects: BTreeMap<&Path, Vec<(usize, &str)>> = BTreeMap::new();
-        for (at, sketch) in sketches.iter().enumerate() {
-            if let Some(path) = &sketch.transcript {
-                let of_project = of_projects.entry(path).or_default();
-                of_project.push((at, sketch.key.session.as_str()));
-            }
-        }
-        for (path, sessions) in of_projects {
+        for (path, sessions) in sessions_by(sketches, |sketch| sketch.transcript.as_deref()) {
             let read = ProjectDb::read(path).and_then(|database| {
                 for (at, session) in sessions {
                     if let Some(database) = &database {
@@ -179,26 +153,14 @@ impl Adapter for Crush {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = &sketch.transcript else {
-            return Found::default();
-        };
-        let newest = ProjectDb::read(path).and_then(|database| match database {
-            Some(database) => database.newest_messages(sketch.key.session.as_str(), messages_max),
-            None => Ok(Vec::new()),
+        let read = read_of(sketch, |database, session| {
+            database.newest_messages(session, messages_max)
         });
-        match newest {
-            Ok(newest) => {
-                let oldest_first = newest.iter().rev();
-                let mut messages: Vec<Message> =
-                    oldest_first.flat_map(record::messages_of).collect();
-                messages.drain(..messages.len().saturating_sub(messages_max));
-                Found::clean(messages)
-            }
-            Err(message) => Found {
-                found: Vec::new(),
-                problems: vec![Problem::at(&AGENT, path, message)],
-            },
-        }
+        let oldest_first = read.found.iter().rev();
+        let mut found: Vec<Message> = oldest_first.flat_map(record::messages_of).collect();
+        found.drain(..found.len().saturating_sub(messages_max));
+        let problems = read.problems;
+        Found { found, problems }
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
@@ -219,4 +181,19 @@ impl Adapter for Crush {
         let paths = std::iter::once(home.root.to_path_buf()).chain(data_dirs);
         paths.map(WatchPath::at).collect()
     }
+}
+
+/// Reads something of a session in the database of its project, if there is one.
+fn read_of<T: Default>(
+    sketch: &Sketch,
+    read: impl FnOnce(&ProjectDb, &str) -> Result<T, String>,
+) -> Found<T> {
+    let Some(path) = &sketch.transcript else {
+        return Found::default();
+    };
+    let read = ProjectDb::read(path).and_then(|database| match database {
+        Some(database) => read(&database, sketch.key.session.as_str()),
+        None => Ok(T::default()),
+    });
+    found_or_problem(read.map_err(|why| Problem::at(&AGENT, path, why)))
 }

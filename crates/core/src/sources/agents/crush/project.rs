@@ -7,11 +7,11 @@
 //! database open, with that process's PID, version and start in it. The lock
 //! names a process, not a session, and is never removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whosup_process::{Among, FileId, Pid};
+use whosup_process::{FileId, Pid};
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular};
 
 use super::process::named_data_dir;
@@ -19,7 +19,8 @@ use super::{AGENT, Crush};
 use crate::adapter::{AgentProcess, Home, Look, Role, Sketch};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::held::who_holds;
+use crate::sources::agents::kit::held::{file_id, which_lock, who_holds};
+use crate::sources::agents::kit::reading::{found_or_problem, read_if_there};
 
 /// How long the list of projects may be, in bytes.
 const PROJECTS_BYTES_MAX: u64 = 8 << 20;
@@ -41,28 +42,27 @@ pub(super) struct Project {
     /// Crush processes that work in the project, by arguments and directories.
     pub(super) processes: Vec<Pid>,
     pub(super) lock: Lock,
+    /// Size, dates and owner of the lock, if it can be examined.
+    pub(super) lock_facts: Option<FileFacts>,
     /// The version of the Crush that opened the project last.
     pub(super) version: Option<String>,
 }
 
 /// Who has a project open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     /// There is no lock: it is of an early release, or such locks are turned off.
     Missing,
     /// The lock or its holders cannot be examined.
     Unreadable,
     /// This process of Crush's holds it.
-    Held(Pid, FileFacts),
+    Held(Pid),
     /// No Crush process holds it; other processes were not asked.
-    NotHeldByOwn(FileFacts),
+    NotHeldByOwn,
     /// Another program holds it.
-    HeldByOther(Pid, FileFacts),
+    HeldByOther(Pid),
     /// No process holds it.
-    Free {
-        is_everyone_asked: bool,
-        facts: FileFacts,
-    },
+    Free { is_everyone_asked: bool },
 }
 
 impl Project {
@@ -82,13 +82,11 @@ impl Project {
 pub(super) fn projects(look: &Look<'_>, home: &Home, problems: &mut Vec<Problem>) -> Vec<Project> {
     let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
     let mounts = look.machine.mounts();
-    for listed in listed(&home.root, problems) {
-        if let Err(why) = mounts.touchable(&listed.data_dir) {
-            problems.push(Problem::at(&AGENT, &listed.data_dir, why));
-            continue;
+    for (data_dir, work_dir) in listed(&home.root, problems) {
+        match mounts.touchable(&data_dir) {
+            Ok(_) => known.entry(data_dir).or_default().work_dirs.push(work_dir),
+            Err(why) => problems.push(Problem::at(&AGENT, &data_dir, why)),
         }
-        let known = known.entry(listed.data_dir).or_default();
-        known.work_dirs.push(listed.path);
     }
     for process in look.processes_of(home) {
         if matches!(process.role, Role::Session | Role::Host)
@@ -104,6 +102,7 @@ pub(super) fn projects(look: &Look<'_>, home: &Home, problems: &mut Vec<Problem>
             work_dir: work_dir(&data_dir, &known.work_dirs),
             processes: known.processes,
             lock: Lock::Missing,
+            lock_facts: None,
             version: None,
             data_dir,
         })
@@ -120,53 +119,37 @@ struct Known {
     processes: Vec<Pid>,
 }
 
-/// A project in the list of a home.
-struct Listed {
-    path: PathBuf,
-    data_dir: PathBuf,
-}
-
-/// The list of projects.
-pub(super) fn list_path(home: &Path) -> PathBuf {
-    home.join("projects.json")
-}
-
-fn listed(home: &Path, problems: &mut Vec<Problem>) -> Vec<Listed> {
-    let path = list_path(home);
-    let file = match read_regular(&path, PROJECTS_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Vec::new(),
-        Err(error) => {
-            problems.push(Problem::at(&AGENT, &path, error.reason()));
-            return Vec::new();
-        }
-    };
-    let list: Value = match serde_json::from_slice(&file.bytes) {
-        Ok(list) => list,
-        Err(error) => {
-            problems.push(Problem::at(&AGENT, &path, error));
-            return Vec::new();
-        }
-    };
-    let Some(entries) = list.get("projects").and_then(Value::as_array) else {
-        problems.push(Problem::at(&AGENT, &path, "`projects` is not an array"));
-        return Vec::new();
-    };
+/// The projects that a home lists: the data directory of each, and the directory that it is
+/// listed for.
+fn listed(home: &Path, problems: &mut Vec<Problem>) -> Vec<(PathBuf, PathBuf)> {
+    let path = home.join("projects.json");
+    let problem = |message| Problem::at(&AGENT, &path, message);
+    let entries = found_or_problem(entries_in(&path).map_err(problem)).take(problems);
     if entries.len() > PROJECTS_MAX {
         let message = format!("more than {PROJECTS_MAX} projects: the rest is left out");
-        problems.push(Problem::at(&AGENT, &path, message));
+        problems.push(problem(message));
     }
     let absolute = |entry: &Value, key: &str| -> Option<PathBuf> {
         let path = Path::new(entry.get(key)?.as_str()?);
         path.is_absolute().then(|| path.components().collect())
     };
-    let parsed = entries.iter().take(PROJECTS_MAX).filter_map(|entry| {
-        Some(Listed {
-            data_dir: absolute(entry, "data_dir")?,
-            path: absolute(entry, "path")?,
-        })
-    });
+    let entries = entries.iter().take(PROJECTS_MAX);
+    let parsed =
+        entries.filter_map(|entry| Some((absolute(entry, "data_dir")?, absolute(entry, "path")?)));
     parsed.collect()
+}
+
+/// The entries of the list of projects; none if there is no list.
+fn entries_in(path: &Path) -> Result<Vec<Value>, String> {
+    let Some(file) = read_if_there(path, PROJECTS_BYTES_MAX, Links::Follow)? else {
+        return Ok(Vec::new());
+    };
+    let list = serde_json::from_slice(&file.bytes);
+    let mut list: Value = list.map_err(|error| error.to_string())?;
+    match list.get_mut("projects").map(Value::take) {
+        Some(Value::Array(entries)) => Ok(entries),
+        _ => Err("`projects` is not an array".to_owned()),
+    }
 }
 
 /// The data directory of a session, if Crush would not find it from where the
@@ -184,10 +167,8 @@ pub(super) fn data_dir_that_needs_naming(sketch: &Sketch) -> Option<&Path> {
 /// The directories for data that a home lists.
 pub(super) fn listed_data_dirs(home: &Path) -> Vec<PathBuf> {
     let listed = listed(home, &mut Vec::new());
-    let mut data_dirs: Vec<PathBuf> = listed.into_iter().map(|one| one.data_dir).collect();
-    data_dirs.sort();
-    data_dirs.dedup();
-    data_dirs
+    let data_dirs: BTreeSet<PathBuf> = listed.into_iter().map(|(data_dir, _)| data_dir).collect();
+    data_dirs.into_iter().collect()
 }
 
 /// The directory that the sessions of a project work in: the listed directory, or, if the
@@ -196,9 +177,7 @@ pub(super) fn listed_data_dirs(home: &Path) -> Vec<PathBuf> {
 fn work_dir(data_dir: &Path, listed: &[PathBuf]) -> Option<PathBuf> {
     match listed {
         [only] => Some(only.clone()),
-        [] if data_dir.file_name().is_some_and(|name| name == DATA_DIR) => {
-            data_dir.parent().map(Path::to_owned)
-        }
+        [] if data_dir.ends_with(DATA_DIR) => data_dir.parent().map(Path::to_owned),
         _ => None,
     }
 }
@@ -225,10 +204,10 @@ fn data_dir_of(process: &AgentProcess, mounts: &Mounts) -> Option<PathBuf> {
 /// Finds the holders of each project. If only live sessions are wanted, only Crush processes
 /// are asked.
 fn find_holders(look: &Look<'_>, projects: &mut [Project], problems: &mut Vec<Problem>) {
-    for project in projects.iter_mut() {
+    for project in &mut *projects {
         let path = project.lock_path();
         match facts(&path, Links::Refuse) {
-            Ok(facts) => project.lock = Lock::NotHeldByOwn(facts),
+            Ok(facts) => project.lock_facts = Some(facts),
             Err(ReadFileError::NotFound { .. }) => {}
             Err(error) => {
                 problems.push(Problem::at(&AGENT, &path, error.reason()));
@@ -236,97 +215,40 @@ fn find_holders(look: &Look<'_>, projects: &mut [Project], problems: &mut Vec<Pr
             }
         }
     }
-    let files: Vec<FileId> = projects.iter().filter_map(Project::file).collect();
-    let answer = if look.depth.is_walk() {
-        ask_everybody(look, &files, projects)
+    let files = projects
+        .iter()
+        .filter_map(|project| project.lock_facts.as_ref());
+    let files: Vec<FileId> = files.map(file_id).collect();
+    let is_walk = look.depth.is_walk();
+    let held = if is_walk {
+        who_holds(look, &Crush, &files)
     } else {
-        ask_own(look, &files, projects)
+        which_lock(look, &files)
     };
-    if let Err(error) = answer {
-        problems.push(Problem::of(&AGENT, error));
-        for project in projects
-            .iter_mut()
-            .filter(|project| project.file().is_some())
-        {
+    let is_own = |pid: Pid| look.processes.iter().any(|own| own.process.pid == pid);
+    for project in projects {
+        let Some(file) = project.lock_facts.as_ref().map(file_id) else {
+            continue;
+        };
+        let Ok(held) = &held else {
             project.lock = Lock::Unreadable;
-        }
-    }
-    for project in projects.iter_mut() {
-        if matches!(project.lock, Lock::Held(..)) {
+            project.lock_facts = None;
+            continue;
+        };
+        let held = held.get(&file).cloned().unwrap_or_default();
+        project.lock = match held.by.first() {
+            Some(pid) if is_own(*pid) => Lock::Held(*pid),
+            Some(pid) => Lock::HeldByOther(*pid),
+            None if is_walk => Lock::Free {
+                is_everyone_asked: held.is_everyone_asked,
+            },
+            None => Lock::NotHeldByOwn,
+        };
+        if matches!(project.lock, Lock::Held(_)) {
             project.version = version_in(&project.lock_path());
         }
     }
-}
-
-impl Project {
-    fn file(&self) -> Option<FileId> {
-        let Lock::NotHeldByOwn(facts) = &self.lock else {
-            return None;
-        };
-        Some(FileId {
-            device: facts.device,
-            inode: facts.inode,
-        })
-    }
-
-    fn facts(&self) -> Option<FileFacts> {
-        match &self.lock {
-            Lock::NotHeldByOwn(facts) => Some(*facts),
-            _ => None,
-        }
-    }
-}
-
-fn ask_own(
-    look: &Look<'_>,
-    files: &[FileId],
-    projects: &mut [Project],
-) -> Result<(), whosup_process::ProbeError> {
-    let own: Vec<Pid> = look
-        .processes
-        .iter()
-        .map(|process| process.process.pid)
-        .collect();
-    if own.is_empty() || files.is_empty() {
-        return Ok(());
-    }
-    let holders = look.machine.table().holders(files, Among::These(&own))?;
-    for project in projects {
-        if let (Some(file), Some(facts)) = (project.file(), project.facts())
-            && let Some(holder) = holders.of(file).find(|holder| !holder.locks.is_empty())
-        {
-            project.lock = Lock::Held(holder.pid, facts);
-        }
-    }
-    Ok(())
-}
-
-fn ask_everybody(
-    look: &Look<'_>,
-    files: &[FileId],
-    projects: &mut [Project],
-) -> Result<(), whosup_process::ProbeError> {
-    let held = who_holds(look, &Crush, files)?;
-    for project in projects {
-        let (Some(file), Some(facts)) = (project.file(), project.facts()) else {
-            continue;
-        };
-        let found = held.get(&file).cloned().unwrap_or_default();
-        let is_own = |pid: Pid| {
-            look.processes
-                .iter()
-                .any(|process| process.process.pid == pid)
-        };
-        project.lock = match found.by.first() {
-            Some(pid) if is_own(*pid) => Lock::Held(*pid, facts),
-            Some(pid) => Lock::HeldByOther(*pid, facts),
-            None => Lock::Free {
-                is_everyone_asked: found.is_everyone_asked,
-                facts,
-            },
-        };
-    }
-    Ok(())
+    problems.extend(held.err().map(|error| Problem::of(&AGENT, error)));
 }
 
 /// The version that the holder of a lock wrote into it.

@@ -4,9 +4,8 @@ use serde_json::Value;
 
 use crate::adapter::phase::Phase;
 use crate::adapter::{Message, MessageRole};
+use crate::sources::agents::kit::dialect::message;
 
-/// How long the text of a message is at most, in characters.
-const TEXT_CHARS_MAX: usize = 20_000;
 /// The id prefix of a session that only makes the title of another session.
 const TITLE_SESSION_PREFIX: &str = "title-";
 
@@ -65,18 +64,14 @@ pub(super) fn phase(last: &MessageRow) -> Option<Phase> {
 
 /// What is shown of a message: its text, and a line for each tool it calls.
 pub(super) fn messages_of(row: &MessageRow) -> Vec<Message> {
-    let message = |role, text: &str| Message {
-        role,
-        at_ms: row.created_at_ms,
-        text: text.chars().take(TEXT_CHARS_MAX).collect(),
-    };
+    let message = |role, text: &str| message(role, row.created_at_ms, text);
     let role = match row.role.as_str() {
         "user" => MessageRole::User,
         "assistant" => MessageRole::Assistant,
         _ => return Vec::new(),
     };
-    let parts = parts(row);
-    let shown = parts.iter().filter_map(|(kind, data)| {
+    let parts = parts(row).into_iter();
+    let shown = parts.filter_map(|(kind, data)| {
         let text = |key: &str| data.get(key).and_then(Value::as_str);
         match kind.as_str() {
             "text" => Some(message(role, text("text")?)),
@@ -90,9 +85,7 @@ pub(super) fn messages_of(row: &MessageRow) -> Vec<Message> {
 }
 
 fn parts(row: &MessageRow) -> Vec<(String, Value)> {
-    let Ok(Value::Array(parts)) = serde_json::from_str(&row.parts) else {
-        return Vec::new();
-    };
+    let parts: Vec<Value> = serde_json::from_str(&row.parts).unwrap_or_default();
     let parts = parts.into_iter().filter_map(|mut part| {
         let kind = part.get("type")?.as_str()?.to_owned();
         Some((kind, part.get_mut("data")?.take()))

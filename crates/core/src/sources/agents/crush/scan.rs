@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::FileFacts;
 
 use super::AGENT;
 use super::database::ProjectDb;
@@ -13,49 +12,37 @@ use super::process::PROGRAMS;
 use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
-use crate::adapter::claim::{
-    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
 use crate::adapter::phase::Phase;
 use crate::adapter::{
     AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Role, Sketch, Unclaimed,
 };
-use crate::machine::problem::{Found, Problem};
-use crate::sources::trust::trust_of;
+use crate::machine::problem::Found;
+use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::title::one_line;
 
 /// What a date in whole seconds leaves out, in milliseconds.
 const SECOND_MS: i64 = 1_000;
 
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-    let mut problems = Vec::new();
-    let projects = projects(look, home, &mut problems);
     let mut scanning = Scanning {
-        look,
-        home,
-        claims: Vec::new(),
+        scan: Scan::new(AGENT, look, home),
         sketches: BTreeMap::new(),
-        problems,
     };
-    let openers: Vec<Opener<'_>> = projects
-        .iter()
-        .map(|project| scanning.opener_of(project, &projects))
-        .collect();
-    for (project, opener) in projects.iter().zip(openers) {
+    let projects = projects(look, home, &mut scanning.scan.problems);
+    for project in &projects {
+        let opener = scanning.opener_of(project, &projects);
         if look.depth.is_walk() || !matches!(opener, Opener::NoProcess) {
-            scanning.add_project(project, opener);
+            scanning.add_project(project, &opener);
         }
     }
-    scanning.problems.sort();
-    scanning.problems.dedup();
-    Found {
-        found: AgentScan::of(scanning.claims, scanning.sketches.into_values()),
-        problems: scanning.problems,
-    }
+    scanning.scan.problems.sort();
+    scanning.scan.problems.dedup();
+    scanning.scan.finish_with(scanning.sketches.into_values())
 }
 
 /// Which of Crush's processes have a project open.
-#[derive(Clone)]
 enum Opener<'a> {
     /// None, as far as is known.
     NoProcess,
@@ -68,31 +55,26 @@ enum Opener<'a> {
 }
 
 struct Scanning<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
-    claims: Vec<Claim>,
+    scan: Scan<'a>,
     sketches: BTreeMap<SessionId, Sketch>,
-    problems: Vec<Problem>,
 }
 
 impl<'a> Scanning<'a> {
+    /// A process of this agent, of any home.
     fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
-        let mut processes = self.look.processes.iter();
+        let mut processes = self.scan.look.processes.iter();
         processes.find(|process| process.process.pid == pid)
     }
 
     fn opener_of(&self, project: &Project, all: &[Project]) -> Opener<'a> {
-        if let Lock::Held(pid, _) = project.lock {
+        if let Lock::Held(pid) = project.lock {
             return match self.process(pid) {
                 Some(process) if process.role == Role::Host => Opener::Server(process),
                 Some(process) => Opener::One(process),
                 None => Opener::NoProcess,
             };
         }
-        let has_lock = |pid: Pid| {
-            all.iter()
-                .any(|other| matches!(other.lock, Lock::Held(holder, _) if holder == pid))
-        };
+        let has_lock = |pid: Pid| all.iter().any(|other| other.lock == Lock::Held(pid));
         let pids = project.processes.iter().filter(|pid| !has_lock(**pid));
         let openers: Vec<&AgentProcess> = pids
             .filter_map(|pid| self.process(*pid))
@@ -105,39 +87,36 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    fn add_project(&mut self, project: &Project, opener: Opener<'a>) {
+    fn add_project(&mut self, project: &Project, opener: &Opener<'a>) {
         let path = project.database();
         let read = ProjectDb::read(&path).and_then(|database| match database {
             Some(database) => Ok(Some((database.sessions()?, database))),
             None => Ok(None),
         });
-        let (rows, database) = match read {
+        let (mut rows, database) = match read {
             Ok(Some(read)) => read,
             // The project has been opened, and no session has a message.
             Ok(None) => return,
-            Err(message) => {
-                self.problems.push(Problem::at(&AGENT, &path, message));
-                return;
-            }
+            Err(message) => return self.scan.problem(&path, message),
         };
-        let rows: Vec<SessionRow> = rows.into_iter().filter(|row| !row.is_passing()).collect();
+        rows.retain(|row| !row.is_passing());
+        let is_walk = self.scan.look.depth.is_walk();
         let mut open: BTreeSet<&str> = BTreeSet::new();
         for row in rows.iter().filter(|row| row.parent.is_none()) {
-            let is_open = may_be_open(row, &opener);
+            let is_open = may_be_open(row, opener);
             if is_open {
                 open.insert(&row.id);
             }
-            if is_open || self.look.depth.is_walk() {
-                self.add_session(project, row, is_open, &opener);
+            if is_open || is_walk {
+                self.add_session(project, row, is_open, opener);
             }
         }
         for row in &rows {
-            let Some(parent) = row.parent.as_deref() else {
-                continue;
-            };
-            let is_open = open.contains(parent);
-            if is_open || self.look.depth.is_walk() {
-                self.add_sub_agent(project, row, is_open.then_some(&database));
+            if let Some(parent) = &row.parent {
+                let is_open = open.contains(parent.as_str());
+                if is_open || is_walk {
+                    self.add_sub_agent(project, row, parent, is_open.then_some(&database));
+                }
             }
         }
     }
@@ -157,25 +136,7 @@ impl<'a> Scanning<'a> {
         }
         let claim = match opener {
             Opener::One(process) if is_open => {
-                sketch.unclaimed = Unclaimed::Owner;
-                let at_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
-                sketch
-                    .clues
-                    .extend(at_ms.map(|at_ms| used_since(process, at_ms)));
-                if PROGRAMS
-                    .session(&process.program())
-                    .is_some_and(|named| is_meant(named, &row.id))
-                {
-                    let pid = process.process.pid;
-                    sketch.clues.push(Clue {
-                        pid,
-                        kind: ClueKind::Names,
-                        says: format!("the arguments of process {pid} name it"),
-                    });
-                }
-                sketch.is_headless = Some(PROGRAMS.is_headless(&process.program()));
-                let own = process.work_dir().map(PathBuf::from);
-                sketch.work_dir = own.or(sketch.work_dir);
+                add_owner(&mut sketch, row, process);
                 None
             }
             Opener::Some(_) if is_open => {
@@ -189,60 +150,53 @@ impl<'a> Scanning<'a> {
                 Some((says, false))
             }
             Opener::One(_) | Opener::Server(_) => None,
-            Opener::Some(_) | Opener::NoProcess => unheld(&project.lock),
+            Opener::Some(_) | Opener::NoProcess => unheld(project.lock),
         };
         if let Some((says, is_everyone_asked)) = claim {
             let claim = self.claim(project, &sketch, says, is_everyone_asked);
-            self.claims.push(claim);
+            self.scan.claim(claim);
         }
         self.sketches.insert(sketch.key.session.clone(), sketch);
     }
 
     /// A sub-agent of an open session has ended once its last message has
     /// ended its turn. Others are as their parents are.
-    fn add_sub_agent(&mut self, project: &Project, row: &SessionRow, open: Option<&ProjectDb>) {
+    fn add_sub_agent(
+        &mut self,
+        project: &Project,
+        row: &SessionRow,
+        parent: &str,
+        open: Option<&ProjectDb>,
+    ) {
         let Some(mut sketch) = self.sketch(project, row) else {
             return;
         };
-        let parent = row
-            .parent
-            .as_deref()
-            .and_then(|parent| SessionId::parse(parent).ok());
+        let parent = SessionId::parse(parent).ok();
         sketch.parent = parent.filter(|parent| *parent != sketch.key.session);
         if sketch.parent.is_none() {
             return;
         }
-        if let Some(database) = open {
-            let newest = database.newest_messages(&row.id, 1).unwrap_or_default();
-            if newest
-                .first()
-                .is_some_and(|last| phase(last) == Some(Phase::Idle))
-            {
-                let mut claim = self.claim(project, &sketch, String::new(), true);
-                claim.subject = Subject::Released;
-                claim.exclusivity = Exclusivity::Exclusive;
-                claim.evidence = Evidence::new(
-                    EvidenceKind::Transcript,
-                    Some(project.database()),
-                    "its last message has ended its turn".to_owned(),
-                );
-                self.claims.push(claim);
-            }
+        let newest = open.and_then(|database| database.newest_messages(&row.id, 1).ok());
+        let last = newest.as_deref().and_then(<[_]>::first);
+        if last.and_then(phase) == Some(Phase::Idle) {
+            let says = "its last message has ended its turn";
+            self.scan.claim(Claim {
+                subject: Subject::Released,
+                exclusivity: Exclusivity::Exclusive,
+                evidence: Evidence::new(EvidenceKind::Transcript, project.database(), says),
+                ..self.claim(project, &sketch, String::new(), true)
+            });
         }
         self.sketches.insert(sketch.key.session.clone(), sketch);
     }
 
     /// `None` if its id can't be one, or is another project's already.
     fn sketch(&mut self, project: &Project, row: &SessionRow) -> Option<Sketch> {
-        let id = match SessionId::parse(&row.id) {
-            Ok(id) => id,
-            Err(error) => {
-                let message = format!("a session's id cannot be used: {error}");
-                self.problems
-                    .push(Problem::at(&AGENT, &project.database(), message));
-                return None;
-            }
-        };
+        let id = SessionId::parse(&row.id).inspect_err(|error| {
+            let message = format!("a session's id cannot be used: {error}");
+            self.scan.problem(&project.database(), message);
+        });
+        let id = id.ok()?;
         if self.sketches.contains_key(&id) {
             return None;
         }
@@ -252,15 +206,8 @@ impl<'a> Scanning<'a> {
             last_record_at_ms: row.last_at_ms(),
             started_at_ms: row.created_at_ms,
             transcript: Some(project.database()),
-            title: row
-                .title
-                .as_deref()
-                .and_then(crate::sources::agents::kit::title::one_line),
-            ..Sketch::new(SessionKey {
-                agent: AGENT,
-                session: id,
-                home: self.home.root.clone(),
-            })
+            title: row.title.as_deref().and_then(one_line),
+            ..Sketch::new(self.scan.key(&id))
         })
     }
 
@@ -271,46 +218,61 @@ impl<'a> Scanning<'a> {
         says: String,
         is_everyone_asked: bool,
     ) -> Claim {
-        let machine = self.look.machine;
         let path = project.lock_path();
-        let facts = facts_of(&project.lock);
+        let placement = self.scan.look.machine.mounts().placement_of(&path);
+        let subject = Subject::LockFree { is_everyone_asked };
+        let evidence = Evidence::new(EvidenceKind::Lock, path, says);
+        let session = &sketch.key.session;
+        let claim = match &project.lock_facts {
+            Some(facts) => self.scan.claim_by_file(session, subject, evidence, facts),
+            None => Claim {
+                placement,
+                ..Claim::new(sketch.key.clone(), subject, evidence)
+            },
+        };
         Claim {
-            modified_at_ms: facts.and_then(|facts| facts.modified_ms),
             // Locks may be turned off.
             exclusivity: Exclusivity::Shared,
             serving: Serving::Many,
-            trust: facts.map_or(Trust::Trusted, |facts| trust_of(facts, self.home, machine)),
-            placement: machine.mounts().placement_of(&path),
-            ..Claim::new(
-                sketch.key.clone(),
-                Subject::LockFree { is_everyone_asked },
-                Evidence::new(EvidenceKind::Lock, Some(path), says),
-            )
+            ..claim
         }
     }
 }
 
+/// Adds what shows whether the process has the session open that alone has the project open.
+fn add_owner(sketch: &mut Sketch, row: &SessionRow, process: &AgentProcess) {
+    sketch.unclaimed = Unclaimed::Owner;
+    let at_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
+    sketch
+        .clues
+        .extend(at_ms.map(|at_ms| used_since(process, at_ms)));
+    if is_named(process, row) {
+        let pid = process.process.pid;
+        sketch.clues.push(Clue {
+            pid,
+            kind: ClueKind::Names,
+            says: format!("the arguments of process {pid} name it"),
+        });
+    }
+    sketch.is_headless = Some(PROGRAMS.is_headless(&process.program()));
+    let own = process.work_dir().map(PathBuf::from);
+    sketch.work_dir = own.or(sketch.work_dir.take());
+}
+
 /// The reason why no process owns the sessions of a project, by a lock that no Crush process
 /// holds, and whether all processes were asked.
-fn unheld(lock: &Lock) -> Option<(String, bool)> {
-    match lock {
-        Lock::Free {
-            is_everyone_asked, ..
-        } => {
-            let says = if *is_everyone_asked {
-                "nobody has the project open"
-            } else {
-                "nobody was found to have the project open, and not everybody could be asked"
-            };
-            Some((says.to_owned(), *is_everyone_asked))
+fn unheld(lock: Lock) -> Option<(String, bool)> {
+    let is_everyone_asked = matches!(lock, Lock::Free { is_everyone_asked } if is_everyone_asked);
+    let says = match lock {
+        Lock::Free { .. } if is_everyone_asked => "nobody has the project open".to_owned(),
+        Lock::Free { .. } => {
+            "nobody was found to have the project open, and not everybody could be asked".to_owned()
         }
-        Lock::HeldByOther(pid, _) => Some((
-            format!("process {pid} has the project open, and may serve it"),
-            false,
-        )),
-        Lock::Unreadable => Some(("it can't be looked at".to_owned(), false)),
-        Lock::Missing | Lock::Held(..) | Lock::NotHeldByOwn(_) => None,
-    }
+        Lock::HeldByOther(pid) => format!("process {pid} has the project open, and may serve it"),
+        Lock::Unreadable => "it can't be looked at".to_owned(),
+        Lock::Missing | Lock::Held(_) | Lock::NotHeldByOwn => return None,
+    };
+    Some((says, is_everyone_asked))
 }
 
 /// Dates are whole seconds: in the second in which a process began, another process may have
@@ -322,40 +284,26 @@ fn used_since(process: &AgentProcess, at_ms: i64) -> Clue {
         let says = format!("process {pid} alone has had the project open since");
         Clue::run(pid, at_ms, says)
     } else {
-        Clue {
-            pid,
-            kind: ClueKind::Touched,
-            says: format!("it was used in the second in which process {pid} began"),
-        }
+        let says = format!("it was used in the second in which process {pid} began");
+        Clue::touched(pid, says)
     }
 }
 
-fn facts_of(lock: &Lock) -> Option<&FileFacts> {
-    match lock {
-        Lock::Missing | Lock::Unreadable => None,
-        Lock::Held(_, facts)
-        | Lock::NotHeldByOwn(facts)
-        | Lock::HeldByOther(_, facts)
-        | Lock::Free { facts, .. } => Some(facts),
-    }
+/// Returns whether the arguments of a process name the session.
+fn is_named(process: &AgentProcess, row: &SessionRow) -> bool {
+    let named = PROGRAMS.session(&process.program());
+    named.is_some_and(|named| is_meant(named, &row.id))
 }
 
 /// Returns whether a process may have a session open now: the arguments name the session, or
 /// the session was born or got records since the process began.
 fn may_be_open(row: &SessionRow, opener: &Opener<'_>) -> bool {
-    let is_since = |process: &AgentProcess| {
-        let Ok(began) = process.process.began_at_ms else {
-            return true;
-        };
-        let newest = row.created_at_ms.max(row.last_at_ms());
-        newest.is_some_and(|at| at.saturating_add(SECOND_MS) > began)
+    let newest = row.created_at_ms.max(row.last_at_ms());
+    let is_since = |began: i64| newest.is_some_and(|at| at.saturating_add(SECOND_MS) > began);
+    let may_have = |process: &AgentProcess| {
+        let began = process.process.began_at_ms.as_ref();
+        is_named(process, row) || began.map_or(true, |began| is_since(*began))
     };
-    let is_named = |process: &AgentProcess| {
-        PROGRAMS
-            .session(&process.program())
-            .is_some_and(|named| is_meant(named, &row.id))
-    };
-    let may_have = |process: &AgentProcess| is_named(process) || is_since(process);
     match opener {
         Opener::NoProcess => false,
         Opener::One(process) | Opener::Server(process) => may_have(process),
