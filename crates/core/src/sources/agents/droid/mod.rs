@@ -18,25 +18,19 @@ mod scan;
 mod tokens;
 mod transcript;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::ReadFileError;
 
-use self::transcript::DIALECT;
+use self::transcript::{DIALECT, Outline};
 use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::agents::kit::reading::{count_each, found_or_problem, open_if_there};
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("droid");
-
-/// The variable that stands for the user's home.
-const HOME_VARIABLE: &str = "FACTORY_HOME_OVERRIDE";
-/// Where the home is, below that or the user's.
-const DEFAULT_HOME: &str = ".factory";
 
 /// The adapter for Droid.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +39,8 @@ pub struct Droid;
 static PROFILE: Profile = Profile {
     id: "droid",
     name: "Droid",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".factory",
+    home_variables: &["FACTORY_HOME_OVERRIDE"],
     moves_users_home: true,
     detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
@@ -58,11 +52,6 @@ static PROFILE: Profile = Profile {
     resume: &["droid", "--resume", "{id}"],
     ..Profile::USUAL
 };
-
-/// The directory of a home's sessions.
-fn sessions_in(home: &Path) -> PathBuf {
-    home.join("sessions")
-}
 
 impl Adapter for Droid {
     fn profile(&self) -> &'static Profile {
@@ -77,35 +66,25 @@ impl Adapter for Droid {
         let Some(path) = &sketch.transcript else {
             return Found::default();
         };
-        let mut found = Description {
-            transcript: Some(path.clone()),
-            ..Description::default()
-        };
-        let mut problems = Vec::new();
         // The scan has reported bad lines.
         let mut bad_lines = BadLines::default();
-        let read =
-            TranscriptFile::open(path).and_then(|file| transcript::read(&file, &mut bad_lines));
-        match read {
-            Ok(read) => found = read.into_description(),
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
-            Err(error) => problems.push(Problem::at(&AGENT, path, error.reason())),
-        }
-        let beside = transcript::settings_path(path);
-        match transcript::read_settings(&beside) {
-            Ok(settings) => {
-                found.model = settings.model;
-                found.git_branch = settings.git_branch;
-                found.context = settings.context;
-            }
-            Err(message) => problems.push(Problem::at(&AGENT, &beside, message)),
-        }
+        let read = open_if_there(path).and_then(|file| {
+            let read = file.map(|file| transcript::read(&file, &mut bad_lines));
+            read.transpose()
+        });
+        let read = read.map_err(|error| Problem::at(&AGENT, path, error.reason()));
+        let mut problems = Vec::new();
+        let outline = found_or_problem(read).take(&mut problems);
+        let settings = transcript::read_settings(&transcript::settings_path(path));
+        let settings = found_or_problem(settings).take(&mut problems);
+        let found = Description {
+            transcript: Some(path.clone()),
+            model: settings.model,
+            git_branch: settings.git_branch,
+            context: settings.context,
+            ..outline.map(Outline::into_description).unwrap_or_default()
+        };
         Found { found, problems }
-    }
-
-    fn counted_files(&self, _sketch: &Sketch) -> Vec<PathBuf> {
-        // The settings are small, and those of the session before count too.
-        Vec::new()
     }
 
     fn counted_records(
@@ -113,20 +92,15 @@ impl Adapter for Droid {
         sketches: &[&Sketch],
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Option<Vec<Problem>> {
-        let mut problems = Vec::new();
-        for (at, sketch) in sketches.iter().enumerate() {
-            let Some(path) = &sketch.transcript else {
-                continue;
-            };
-            match tokens::counted(path) {
-                Ok(records) if records.is_empty() => {}
-                Ok(records) => each(at, &records),
-                Err(why) => {
-                    let path = transcript::settings_path(path);
-                    problems.push(Problem::at(&AGENT, &path, why));
-                }
-            }
-        }
-        Some(problems)
+        let read = |sketch: &Sketch| {
+            let counted = sketch.transcript.as_deref().map(tokens::counted);
+            Ok(counted.transpose()?.unwrap_or_default())
+        };
+        Some(count_each(sketches, read, each))
+    }
+
+    fn counted_files(&self, _sketch: &Sketch) -> Vec<PathBuf> {
+        // The settings are small, and those of the session before count too.
+        Vec::new()
     }
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
+use super::AGENT;
 use super::process::PROGRAMS;
 use super::transcript::{self, DIALECT, Outline};
-use super::{AGENT, sessions_in};
-use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
 use crate::adapter::phase::Phase;
-use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
 use crate::machine::mounts::Mounts;
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::folder::is_directory;
-use crate::sources::agents::kit::folder::names_in;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::Scan;
 use crate::sources::transcript::TranscriptFile;
 
 /// How many folders of projects are looked at.
@@ -31,78 +31,56 @@ const ASIDES: &str = "btw";
 
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-    let processes: Vec<&AgentProcess> = look
-        .processes_of(home)
-        .filter(|process| process.role == Role::Session)
-        .collect();
-    let is_anybody_there = !processes.is_empty();
+    let scan = Scan::new(AGENT, look, home);
+    let mounts = look.machine.mounts();
+    let folders = scan
+        .seekers()
+        .flat_map(|process| folders_of(process, mounts));
+    let named = scan.seekers().filter_map(AgentProcess::named_session);
+    let began = scan
+        .seekers()
+        .map(|process| process.process.began_at_ms.clone());
     let mut scanning = Scanning {
-        home,
-        mounts: look.machine.mounts(),
-        root: sessions_in(&home.root),
-        placement: look.machine.mounts().placement_of(&home.root),
-        folders: processes
-            .iter()
-            .flat_map(|process| folders_of(process, look.machine.mounts()))
-            .collect(),
-        named: processes
-            .iter()
-            .filter_map(|process| PROGRAMS.session(&process.program()))
-            .collect(),
-        since_ms: processes
-            .iter()
-            .map(|process| process.process.began_at_ms.clone().unwrap_or(i64::MIN))
-            .min(),
-        processes,
+        root: home.root.join("sessions"),
+        folders: folders.collect(),
+        named: named.collect(),
+        since_ms: began.map(|began| began.unwrap_or(i64::MIN)).min(),
+        scan,
         sketches: OnePerSession::new(|path| DIALECT.said(path)),
-        problems: Vec::new(),
     };
     if look.depth.is_walk() {
         for folder in scanning.all_folders() {
-            scanning.add_folder(&folder, look.depth);
+            scanning.add_folder(&folder);
         }
-    } else if is_anybody_there {
-        let folders: Vec<String> = scanning.folders.iter().cloned().collect();
-        for folder in &folders {
-            scanning.add_folder(folder, look.depth);
+    } else {
+        for folder in &scanning.folders.clone() {
+            scanning.add_folder(folder);
         }
         scanning.add_named();
     }
-    Found {
-        found: scanning.sketches.into_scan(Vec::new()),
-        problems: scanning.problems,
-    }
+    scanning.scan.finish(scanning.sketches)
 }
 
 struct Scanning<'a> {
-    home: &'a Home,
-    mounts: &'a Mounts,
+    scan: Scan<'a>,
     root: PathBuf,
-    placement: crate::adapter::claim::Placement,
     /// The folders of the directories that its processes work in.
     folders: BTreeSet<String>,
     /// The sessions in the arguments of its processes.
     named: BTreeSet<&'a str>,
     /// When the first of its processes began; `None` if there is none.
     since_ms: Option<i64>,
-    processes: Vec<&'a AgentProcess>,
     sketches: OnePerSession,
-    problems: Vec<Problem>,
 }
 
 /// Returns whether a process may have the session with this transcript: the arguments name
 /// the session, or the process works in the directory of the folder.
-pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
-    let is_named = || {
-        let stem = transcript.file_stem().and_then(|stem| stem.to_str());
-        stem.is_some() && PROGRAMS.session(&process.program()) == stem
-    };
-    let is_in_folder = || {
-        let folder = transcript.parent().and_then(Path::file_name);
-        let folder = folder.and_then(|name| name.to_str());
-        folder.is_some_and(|folder| folders_of(process, mounts).iter().any(|own| own == folder))
-    };
-    is_named() || is_in_folder()
+fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
+    let stem = transcript.file_stem().and_then(|stem| stem.to_str());
+    let folder = transcript.parent().and_then(Path::file_name);
+    let is_named = stem.is_some() && process.named_session() == stem;
+    let mut folders = folders_of(process, mounts).into_iter();
+    is_named || folders.any(|own| Some(own.as_ref()) == folder)
 }
 
 /// The directory that a process works in.
@@ -124,58 +102,39 @@ fn folders_of(process: &AgentProcess, mounts: &Mounts) -> Vec<String> {
     let folder = format!("-{}", parts.join("-"));
     let is_kept = |character: char| character.is_ascii_alphanumeric();
     let plain = folder.replace(|character| !is_kept(character), "-");
-    if plain == folder {
-        vec![folder]
-    } else {
-        vec![folder, plain]
-    }
+    let mut folders = vec![folder, plain];
+    folders.dedup();
+    folders
 }
 
 impl Scanning<'_> {
     /// Every folder of projects; the empty name stands for the root, where
     /// early releases put all sessions.
     fn all_folders(&mut self) -> Vec<String> {
-        let root = self.root.clone();
-        let mut folders = vec![String::new()];
-        folders.extend(self.names(&root, FOLDERS_MAX));
-        folders.retain(|name| name != ASIDES && is_directory(&self.root.join(name)));
-        folders
+        let names = self.scan.names(&self.root, FOLDERS_MAX);
+        let names = names.texts().filter(|name| *name != ASIDES);
+        let folders = std::iter::once("").chain(names);
+        let folders = folders.filter(|name| is_directory(&self.root.join(name)));
+        folders.map(str::to_owned).collect()
     }
 
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Vec<String> {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("more than {entries_max} entries: the rest is left out");
-                    self.problems.push(Problem::at(&AGENT, directory, message));
-                }
-                names.texts().map(str::to_owned).collect()
-            }
-            Err(error) => {
-                let message = format!("cannot list this directory: {error}");
-                self.problems.push(Problem::at(&AGENT, directory, message));
-                Vec::new()
-            }
-        }
-    }
-
-    fn add_folder(&mut self, folder: &str, depth: &Depth) {
+    fn add_folder(&mut self, folder: &str) {
         let directory = self.root.join(folder);
-        for name in self.names(&directory, ENTRIES_MAX) {
+        for name in self.scan.names(&directory, ENTRIES_MAX).texts() {
             let Some(id) = name.strip_suffix(".jsonl") else {
                 continue;
             };
-            let path = directory.join(&name);
+            let path = directory.join(name);
             let facts = match facts(&path, Links::Follow) {
                 Ok(facts) => facts,
                 Err(ReadFileError::NotFound { .. }) => continue,
                 Err(error) => {
-                    self.problems
-                        .push(Problem::at(&AGENT, &path, error.reason()));
+                    self.scan.problem(&path, error.reason());
                     continue;
                 }
             };
             let may_be_open = self.may_be_open(folder, id, &facts);
+            let depth = self.scan.look.depth;
             let is_reached =
                 || SessionId::parse(id).map_or(depth.is_walk(), |id| depth.reaches(&id));
             if may_be_open || is_reached() {
@@ -186,16 +145,8 @@ impl Scanning<'_> {
 
     /// Sessions of other directories that arguments name.
     fn add_named(&mut self) {
-        let is_missing = |id: &&&str| {
-            let parsed = SessionId::parse(id);
-            parsed.is_ok_and(|id| !self.sketches.has(&id))
-        };
-        let missing: Vec<String> = self
-            .named
-            .iter()
-            .filter(is_missing)
-            .map(|id| (*id).to_owned())
-            .collect();
+        let is_missing = |id: &&str| SessionId::parse(id).is_ok_and(|id| !self.sketches.has(&id));
+        let missing: Vec<&str> = self.named.iter().copied().filter(is_missing).collect();
         if missing.is_empty() {
             return;
         }
@@ -228,20 +179,15 @@ impl Scanning<'_> {
         let read = TranscriptFile::open(path).and_then(|file| transcript::read(&file, &mut bad));
         let outline = match read {
             Ok(read) => read,
-            Err(error) => {
-                self.problems
-                    .push(Problem::at(&AGENT, path, error.reason()));
-                return;
-            }
+            Err(error) => return self.scan.problem(path, error.reason()),
         };
         if let Some(message) = bad.message() {
-            self.problems.push(Problem::at(&AGENT, path, message));
+            self.scan.problem(path, message);
         }
         let start = &outline.start;
         if start.id.as_deref().is_some_and(|own| own != id.as_str()) {
             let message = "the id in its first line is not that of its name";
-            self.problems.push(Problem::at(&AGENT, path, message));
-            return;
+            return self.scan.problem(path, message);
         }
         let parent = start.parent.as_deref();
         let parent = parent.and_then(|parent| SessionId::parse(parent).ok());
@@ -256,36 +202,29 @@ impl Scanning<'_> {
             started_at_ms: outline.found.started_at_ms,
             // Droid refuses a transcript without its first line.
             is_resumable: start.id.is_some(),
-            ..Sketch::new(SessionKey {
-                agent: AGENT,
-                session: id.clone(),
-                home: self.home.root.clone(),
-            })
+            ..Sketch::new(self.scan.key(&id))
         };
+        let mounts = self.scan.look.machine.mounts();
         if sketch.parent.is_some() {
-            let is_anywhere = |process: &&AgentProcess| folders_of(process, self.mounts).is_empty();
-            let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
+            let is_anywhere = |process: &AgentProcess| folders_of(process, mounts).is_empty();
+            let may_be_open = may_be_open || self.scan.seekers().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &outline, may_be_open);
             sketch.may_have_ended = ended.is_none() && outline.missing_end.is_some();
             self.sketches.add_sub_agent(sketch, ended);
             return;
         }
-        let mut open_to = Vec::new();
+        let may_be_its = |process: &&AgentProcess| may_be_open && may_have(process, path, mounts);
+        let candidates: Vec<&AgentProcess> = self.scan.seekers().filter(may_be_its).collect();
         if may_be_open {
             sketch.unclaimed = Unclaimed::Owner;
-            let may_be_its = |process: &&&AgentProcess| may_have(process, path, self.mounts);
-            let mut candidates = self.processes.iter().filter(may_be_its);
-            sketch.is_headless = Some(
-                candidates
-                    .clone()
-                    .all(|process| PROGRAMS.is_headless(&process.program())),
-            );
-            open_to.extend(candidates.clone().map(|process| process.process.pid));
+            let mut programs = candidates.iter().map(|process| process.program());
+            sketch.is_headless = Some(programs.all(|program| PROGRAMS.is_headless(&program)));
             if start.id.is_none() && sketch.work_dir.is_none() {
                 // The first line is lost: the folder gives the directory.
-                sketch.work_dir = candidates.find_map(|process| work_dir_of(process));
+                sketch.work_dir = candidates.iter().find_map(|process| work_dir_of(process));
             }
         }
+        let open_to = candidates.iter().map(|process| process.process.pid);
         self.sketches.add(sketch, open_to);
     }
 
@@ -308,19 +247,13 @@ impl Scanning<'_> {
         } else {
             return None;
         };
+        let evidence = Evidence::new(EvidenceKind::Transcript, sketch.transcript.clone(), says);
+        let mounts = self.scan.look.machine.mounts();
         Some(Claim {
             dated_at_ms: outline.found.last_activity_at_ms,
             exclusivity: Exclusivity::Exclusive,
-            placement: self.placement,
-            ..Claim::new(
-                sketch.key.clone(),
-                Subject::Released,
-                Evidence::new(
-                    EvidenceKind::Transcript,
-                    sketch.transcript.clone(),
-                    says.to_owned(),
-                ),
-            )
+            placement: mounts.placement_of(&self.scan.home.root),
+            ..Claim::new(sketch.key.clone(), Subject::Released, evidence)
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use whosup_process::{ProcessTable, system_backend};
 
 use super::*;
-use crate::adapter::Unclaimed;
+use crate::adapter::{Depth, Unclaimed};
 use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
@@ -39,7 +39,7 @@ impl World {
     /// A transcript of the project, in the folder that Droid keeps it in.
     fn write(&self, id: &str) -> PathBuf {
         let folder = self.project().to_str().unwrap().replace('/', "-");
-        let directory = sessions_in(&self.home()).join(folder);
+        let directory = self.home().join("sessions").join(folder);
         fs::create_dir_all(&directory).unwrap();
         let start = serde_json::json!({
             "type": "session_start", "id": id, "title": "New Session", "cwd": self.project(),
@@ -117,7 +117,7 @@ fn a_process_leads_to_what_was_written_in_its_folder_since_it_began() {
     assert!(world.scan(Depth::Live).is_empty());
 
     let _waiting = Waiting::start(&world);
-    let elsewhere = sessions_in(&world.home()).join("-elsewhere");
+    let elsewhere = world.home().join("sessions").join("-elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();
     let young = world.write(YOUNG);
     fs::copy(&young, elsewhere.join(format!("{YOUNG}x.jsonl"))).unwrap();

@@ -10,8 +10,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use whosup_sidecar::SessionId;
 
+use super::AGENT;
 use super::transcript::{SETTINGS_BYTES_MAX, settings_path};
+use crate::adapter::Context;
+use crate::machine::problem::Problem;
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, Record, TokenCount, count_at, find_first, text_at,
 };
@@ -36,14 +40,12 @@ fn record_of(settings: &Value) -> Record<'_> {
         };
     }
     let total = tokens_of(settings, "/tokenUsage");
+    let context = context_in(settings);
     let model = text_at(settings, "/model");
     Record {
         model,
         counted_model: model,
-        tokens: Some(TokenCount {
-            context: context_in(settings),
-            ..total
-        }),
+        tokens: Some(TokenCount { context, ..total }),
         total: Some(total),
         ..Record::default()
     }
@@ -63,10 +65,9 @@ fn tokens_of(settings: &Value, place: &str) -> TokenCount {
 
 fn context_in(settings: &Value) -> Option<u64> {
     let last = tokens_of(settings, "/lastCallTokenUsage");
-    let cached_input = last.cached_input.unwrap_or(0);
-    let all = last.input?.saturating_add(cached_input);
-    let all = all.saturating_add(last.output.unwrap_or(0));
-    Some(all).filter(|all| *all > 0)
+    let others = [last.cached_input, last.output].into_iter().flatten();
+    let all = others.fold(last.input?, u64::saturating_add);
+    (all > 0).then_some(all)
 }
 
 /// What the settings beside a transcript count: theirs, and before them those of the session
@@ -75,15 +76,17 @@ fn context_in(settings: &Value) -> Option<u64> {
 /// # Errors
 ///
 /// Why they can't be read.
-pub(super) fn counted(transcript: &Path) -> Result<Vec<Value>, String> {
-    let settings = read_document(&settings_path(transcript), SETTINGS_BYTES_MAX)?;
+pub(super) fn counted(transcript: &Path) -> Result<Vec<Value>, Problem> {
+    let path = settings_path(transcript);
+    let failed = |why| Problem::at(&AGENT, &path, why);
+    let settings = read_document(&path, SETTINGS_BYTES_MAX).map_err(failed)?;
     let Some(settings) = settings.filter(|settings| settings.get("tokenUsage").is_some()) else {
         return Ok(Vec::new());
     };
     let mut counted = Vec::new();
     if let Some(parent) = goes_on_from(transcript) {
-        let path = settings_path(&transcript.with_file_name(parent + ".jsonl"));
-        let before = read_document(&path, SETTINGS_BYTES_MAX)?;
+        let before = settings_path(&transcript.with_file_name(parent + ".jsonl"));
+        let before = read_document(&before, SETTINGS_BYTES_MAX).map_err(failed)?;
         counted.extend(before.map(|before| json!({ "before": before })));
     }
     counted.push(settings);
@@ -105,12 +108,12 @@ fn goes_on_from(transcript: &Path) -> Option<String> {
     });
     let parent = parent.filter(|_| matches!(first, Ok(Some(true))))?;
     // It is part of a path.
-    whosup_sidecar::SessionId::parse(&parent).ok()?;
+    SessionId::parse(&parent).ok()?;
     Some(parent)
 }
 
 /// How full the context is, by the settings.
-pub(super) fn context(settings: &Value) -> Option<crate::adapter::Context> {
+pub(super) fn context(settings: &Value) -> Option<Context> {
     DIALECT.tail_of(std::slice::from_ref(settings)).context
 }
 

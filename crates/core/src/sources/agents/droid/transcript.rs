@@ -9,15 +9,17 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::Links;
 
-use super::tokens;
+use super::{AGENT, tokens};
 use crate::adapter::phase::Phase;
 use crate::adapter::{Context, Description};
+use crate::machine::problem::Problem;
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::dialect::{
-    Dialect, HEAD_BOUNDS, Record, Step, date_at, find_first, text_at, texts_in,
+    Dialect, HEAD_BOUNDS, Record, Step, date_at, find_first, text_at, texts_in, values_at,
 };
+use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::title::{is_cut_from, one_line};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
 
@@ -53,19 +55,18 @@ fn record_of(record: &Value) -> Record<'_> {
             ..dated
         },
         Some("assistant") => {
-            let parts = content.and_then(Value::as_array).into_iter().flatten();
+            let parts = values_at(record, "/message/content");
             let calls = parts.filter(|part| text_at(part, "/type") == Some("tool_use"));
             let calls = calls.map(|call| text_at(call, "/name").unwrap_or_default());
             let calls: Vec<&str> = calls.collect();
-            let phase = if calls.is_empty() {
-                Phase::Idle
-            } else {
-                Phase::Working
-            };
+            let is_done = calls.is_empty();
             Record {
                 reply: texts_in(content).collect(),
                 calls,
-                step: Step::Shows(Some(phase)),
+                step: Step::Shows(Some(match is_done {
+                    true => Phase::Idle,
+                    false => Phase::Working,
+                })),
                 ..dated
             }
         }
@@ -172,20 +173,16 @@ pub(super) fn settings_path(transcript: &Path) -> PathBuf {
 }
 
 /// Reads the settings beside a transcript; there may be none.
-pub(super) fn read_settings(path: &Path) -> Result<Settings, String> {
-    let file = match read_regular(path, SETTINGS_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(Settings::default()),
-        Err(error) => return Err(error.reason()),
+pub(super) fn read_settings(path: &Path) -> Result<Settings, Problem> {
+    let failed = |why| Problem::at(&AGENT, path, why);
+    let Some(file) = read_if_there(path, SETTINGS_BYTES_MAX, Links::Follow).map_err(failed)? else {
+        return Ok(Settings::default());
     };
-    let settings: Value = serde_json::from_slice(&file.bytes).map_err(|error| error.to_string())?;
-    let text = |pointer: &str| {
-        let value = settings.pointer(pointer)?.as_str()?;
-        Some(value.to_owned()).filter(|value| !value.is_empty())
-    };
+    let settings = serde_json::from_slice(&file.bytes);
+    let settings: Value = settings.map_err(|error| failed(error.to_string()))?;
     Ok(Settings {
-        model: text("/model"),
-        git_branch: text("/worktree/branch"),
+        model: text_at(&settings, "/model").map(str::to_owned),
+        git_branch: text_at(&settings, "/worktree/branch").map(str::to_owned),
         context: tokens::context(&settings),
     })
 }
