@@ -23,7 +23,7 @@ impl Scanning<'_> {
     /// candidate sessions.
     pub(super) fn find_strayed(&mut self) {
         let Some(log) = &self.log else { return };
-        let terminals: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
+        let terminals: Vec<&AgentProcess> = self.scan.of_role(Role::Session).collect();
         let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
         for row in self.rows.values().filter(|row| self.is_unlogged(row)) {
             let may_be_in_it = terminals.iter().filter(|process| {
@@ -55,12 +55,9 @@ impl Scanning<'_> {
             Some(log) if log.has_hole && !is_logged(log) => Some(i64::MIN),
             _ => log.and_then(|log| log.ends_at_ms),
         };
-        let is_later = |end: i64| {
-            let began = row.started_at_ms;
-            began.is_some_and(|began| began > end.saturating_add(LAG_MS))
-        };
+        let is_later = |end: i64| row.started_at_ms > Some(end.saturating_add(LAG_MS));
         let is_named = || {
-            let process = row.pid.and_then(|pid| self.process(pid));
+            let process = row.pid.and_then(|pid| self.scan.process(pid));
             process.is_some_and(|process| process.role == Role::Session)
         };
         row.parent.is_none()
@@ -73,32 +70,23 @@ impl Scanning<'_> {
     /// it, and the terminal that has left it.
     pub(super) fn clues_about(&self, row: &Row) -> Vec<Clue> {
         let said = self.log.iter().flat_map(|log| &log.said);
-        let left =
-            said.filter(|((pid, session), said)| *session == row.id && has_left(row, *pid, said));
-        let left = left.map(|((pid, _), said)| {
+        let about = said.filter(|((_, session), _)| *session == row.id);
+        let about: BTreeMap<Pid, &Said> = about.map(|((pid, _), said)| (*pid, said)).collect();
+        // The process that had the session open ended the row, after it had opened the session:
+        // it has moved to another session by `/clear`.
+        let has_left =
+            |pid: Pid, said: &Said| row.pid == Some(pid) && was_ended_since(row, pid, said);
+        let left = about.iter().filter(|(pid, said)| has_left(**pid, said));
+        let left = left.map(|(pid, said)| {
             let says = format!("its row says that process {pid} has left it");
             Clue::left(*pid, row.ended_at_ms.unwrap_or(said.at_ms), says)
         });
-        left.chain(self.gaps_about(&row.id)).collect()
-    }
-
-    fn gaps_about(&self, session: &SessionId) -> Vec<Clue> {
-        let said = |pid: Pid| {
-            let log = self.log.as_ref();
-            log.is_some_and(|log| log.said.contains_key(&(pid, session.clone())))
-        };
         let strayed = self.strayed.iter();
-        strayed
-            .filter(|(pid, to)| to.contains(session) || said(**pid))
-            .map(|(pid, _)| Clue::gap(*pid, "the log lacks a part in which it may have gone on"))
-            .collect()
+        let strayed = strayed.filter(|(pid, to)| to.contains(&row.id) || about.contains_key(pid));
+        let says = "the log lacks a part in which it may have gone on";
+        let gaps = strayed.map(|(pid, _)| Clue::gap(*pid, says));
+        left.chain(gaps).collect()
     }
-}
-
-/// The process that had the session open ended the row, after it had opened the session: it
-/// has moved to another session by `/clear`.
-pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
-    row.pid == Some(pid) && was_ended_since(row, pid, said)
 }
 
 /// A process that moved to another session ended this session after this process had opened

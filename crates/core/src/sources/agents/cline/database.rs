@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, Links, facts};
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
 use super::row::{Row, time_ms};
-use crate::sources::sqlite::{Database, SqliteError, integer, text};
-
-/// How many sessions are read.
-const SESSIONS_MAX: usize = 200_000;
+use crate::sources::agents::kit::database::{SessionRows, read_sessions};
+use crate::sources::sqlite::{Database, integer, text};
 
 /// The columns that are read, where the table has them.
 const COLUMNS: &[&str] = &[
@@ -33,58 +31,20 @@ const COLUMNS: &[&str] = &[
     "updated_at",
 ];
 
-/// The sessions of a database, and the errors of some rows.
-#[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
-    pub(super) wrong: Vec<String>,
-    /// Size, dates and owner of the database file.
-    pub(super) facts: FileFacts,
-}
-
-/// Reads all sessions of a database; `None` if it is not there.
+/// Reads all sessions of a database; `None` if it is not there. With size, dates and owner of
+/// its file.
 ///
 /// # Errors
 ///
 /// Why it can't be read, without its path.
-pub(super) fn read(path: &Path) -> Result<Option<Rows>, String> {
+pub(super) fn read(path: &Path) -> Result<Option<(SessionRows<Row>, FileFacts)>, String> {
     let facts = match facts(path, Links::Follow) {
         Ok(facts) => facts,
-        Err(whosup_sidecar::file::ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(ReadFileError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.reason()),
     };
-    let (rows, wrong) = query(path).map_err(|error| error.reason())?;
-    Ok(Some(Rows { rows, wrong, facts }))
-}
-
-fn query(path: &Path) -> Result<(Vec<Row>, Vec<String>), SqliteError> {
-    let database = Database::read(path)?;
-    let columns = database.columns("sessions")?;
-    let has = |wanted: &str| columns.iter().any(|column| column == wanted);
-    if !has("session_id") {
-        return Ok((Vec::new(), Vec::new()));
-    }
-    let selected: Vec<&str> = COLUMNS
-        .iter()
-        .map(|wanted| if has(wanted) { *wanted } else { "NULL" })
-        .collect();
-    let sql = format!("SELECT {} FROM sessions", selected.join(", "));
-    let read = database.rows(&sql, [], SESSIONS_MAX + 1, row_of)?;
-    let mut rows = Vec::new();
-    let mut wrong = Vec::new();
-    if read.len() > SESSIONS_MAX {
-        wrong.push(format!("it has more than {SESSIONS_MAX} sessions"));
-    }
-    for row in read.into_iter().take(SESSIONS_MAX) {
-        match row {
-            Ok((row, message)) => {
-                rows.push(row);
-                wrong.extend(message);
-            }
-            Err(message) => wrong.push(message),
-        }
-    }
-    Ok((rows, wrong))
+    let rows = read_sessions(&Database::read(path)?, "sessions", COLUMNS, row_of)?;
+    Ok(Some((rows, facts)))
 }
 
 /// The row, and the error in its PID.
@@ -95,9 +55,8 @@ fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let id = SessionId::parse(&id).map_err(|error| format!("`session_id`: {error}"))?;
     let number = integer(row, 1);
     let pid = number.and_then(|number| Pid::new(number).ok());
-    let wrong = number
-        .filter(|_| pid.is_none())
-        .map(|number| format!("`pid` of session `{id}` is none: {number}"));
+    let no_pid = number.filter(|_| pid.is_none());
+    let wrong = no_pid.map(|number| format!("`pid` of session `{id}` is none: {number}"));
     let parent = filled(8).and_then(|parent| SessionId::parse(&parent).ok());
     let metadata = filled(10).and_then(|json| serde_json::from_str(&json).ok());
     let row = Row {
@@ -125,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    fn read_of(sql: &str) -> (tempfile::TempDir, Connection, Rows) {
+    fn read_of(sql: &str) -> (tempfile::TempDir, Connection, SessionRows<Row>) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sessions.db");
         let connection = Connection::open(&path).unwrap();
@@ -133,7 +92,7 @@ mod tests {
             .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
             .unwrap();
         connection.execute_batch(sql).unwrap();
-        let rows = read(&path).unwrap().unwrap();
+        let (rows, _) = read(&path).unwrap().unwrap();
         (directory, connection, rows)
     }
 

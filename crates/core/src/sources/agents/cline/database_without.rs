@@ -5,21 +5,14 @@ use std::path::Path;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
 use super::row::Row;
-
-/// The sessions of a database: none can be read.
-#[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
-    pub(super) wrong: Vec<String>,
-    pub(super) facts: FileFacts,
-}
+use crate::sources::agents::kit::database::SessionRows;
 
 /// Reads nothing; `None` if there is nothing.
 ///
 /// # Errors
 ///
 /// That it can't be read, if it is there.
-pub(super) fn read(path: &Path) -> Result<Option<Rows>, String> {
+pub(super) fn read(path: &Path) -> Result<Option<(SessionRows<Row>, FileFacts)>, String> {
     match facts(path, Links::Follow) {
         Err(ReadFileError::NotFound { .. }) => Ok(None),
         _ => Err("this build can't read databases".to_owned()),

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::file::FileFacts;
 
-use super::row::time_ms;
-use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
+use crate::sources::agents::kit::dialect::{date_at, text_at};
+use crate::sources::agents::kit::reading::open_if_there;
+use crate::sources::transcript::{TailBounds, TranscriptError};
 
 /// How far back from its end the log is read: some ten thousand prompts.
 const LOG_BOUNDS: TailBounds = TailBounds {
@@ -59,9 +60,8 @@ pub(super) struct Log {
 ///
 /// Why it can't be read.
 pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, TranscriptError> {
-    let file = match TranscriptFile::open(path) {
-        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
-        opened => opened?,
+    let Some(file) = open_if_there(path)? else {
+        return Ok(None);
     };
     let mut log = Log {
         path: path.to_owned(),
@@ -74,7 +74,8 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         let line = line?;
         log.has_hole |= has_hole(line.bytes());
         if log.ends_at_ms.is_none() {
-            log.ends_at_ms = line.json().values.first().and_then(dated_at_ms);
+            let first = line.json().values.into_iter().next();
+            log.ends_at_ms = first.and_then(|value| date_at(&value, "/time"));
         }
         if !std::str::from_utf8(line.bytes()).is_ok_and(|text| text.contains(MARK)) {
             continue;
@@ -95,14 +96,9 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
 
 /// Another line begins in the middle of this one.
 fn has_hole(line: &[u8]) -> bool {
-    let is_begin = |at: &[u8]| at == LINE_BEGIN.as_bytes();
     let after_its_own = line.get(1..).unwrap_or_default();
     let mut inside = after_its_own.windows(LINE_BEGIN.len());
-    inside.any(is_begin) || line.contains(&0)
-}
-
-fn dated_at_ms(line: &Value) -> Option<i64> {
-    time_ms(line.get("time")?.as_str()?)
+    inside.any(|at| at == LINE_BEGIN.as_bytes()) || line.contains(&0)
 }
 
 fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
@@ -115,11 +111,10 @@ fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
     let properties = line.get("properties")?;
     let text = |key: &str| properties.get(key).and_then(Value::as_str);
     let session = SessionId::parse(text("sessionId")?).ok()?;
-    let host = line.get("hostname").and_then(Value::as_str);
     let said = Said {
-        at_ms: dated_at_ms(line)?,
+        at_ms: date_at(line, "/time")?,
         is_open,
-        host: host.filter(|host| !host.is_empty()).map(str::to_owned),
+        host: text_at(line, "/hostname").map(str::to_owned),
         model: text("modelId").map(str::to_owned),
         version: text("extension_version").map(str::to_owned),
     };
@@ -130,6 +125,7 @@ fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
+    use crate::sources::agents::cline::row::time_ms;
 
     fn line(time: &str, pid: &str, event: &str, session: &str) -> String {
         format!(

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::Links;
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::AGENT;
 use super::row::{Row, time_ms};
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::list_or_report;
+use crate::sources::agents::kit::reading::read_if_there;
 
 /// How many sessions are looked at.
 const SESSIONS_MAX: usize = 100_000;
@@ -21,17 +22,9 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 /// Reads all sessions of a home by their files.
 pub(super) fn read_all(home: &Path, problems: &mut Vec<Problem>) -> Vec<Row> {
     let directory = home.join("sessions");
-    let names = match names_in(&directory, SESSIONS_MAX) {
-        Ok(names) => names,
-        Err(error) => {
-            problems.push(Problem::at(&AGENT, &directory, error));
-            return Vec::new();
-        }
-    };
-    if names.is_cut {
-        let message = format!("it has more than {SESSIONS_MAX} entries");
+    let names = list_or_report(&directory, SESSIONS_MAX, |message| {
         problems.push(Problem::at(&AGENT, &directory, message));
-    }
+    });
     let mut rows = Vec::new();
     for name in names.texts() {
         let path = directory.join(name).join(format!("{name}.json"));
@@ -45,17 +38,14 @@ pub(super) fn read_all(home: &Path, problems: &mut Vec<Problem>) -> Vec<Row> {
 
 /// Reads one file; `None` if it is not there.
 fn read(path: &Path, name: &str) -> Result<Option<Row>, String> {
-    let file = match read_regular(path, MANIFEST_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.reason()),
+    let Some(file) = read_if_there(path, MANIFEST_BYTES_MAX, Links::Follow)? else {
+        return Ok(None);
     };
     let row = parse(&file.bytes)?;
-    if row.id.as_str() != name {
-        return Err(format!(
-            "`session_id` is `{}`, and its directory is another one's",
-            row.id
-        ));
+    let id = row.id.as_str();
+    if id != name {
+        let message = format!("`session_id` is `{id}`, and its directory is another one's");
+        return Err(message);
     }
     Ok(Some(row))
 }

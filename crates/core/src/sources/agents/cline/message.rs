@@ -6,8 +6,6 @@
 //! | `metadata.usageBefore` of a message with `kind: "compaction"` | the sums of the messages that it took the place of (read in the executable) |
 //! | a sub-agent | is a session of its own |
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::row::plain_prompt;
@@ -15,7 +13,6 @@ use crate::adapter::{Message, MessageRole};
 use crate::sources::agents::kit::dialect::{
     Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in, value_at,
 };
-use crate::sources::agents::kit::document::read_document;
 use crate::sources::usage::Counting;
 
 /// How long the document may be: it can only be read as a whole.
@@ -31,20 +28,16 @@ pub(super) static COUNTING: Counting = Counting::of(&DIALECT, &[]);
 
 fn record_of(message: &Value) -> Record<'_> {
     let is_summary = text_at(message, "/metadata/kind") == Some("compaction");
-    let counts = if is_summary {
-        value_at(message, "/metadata/usageBefore")
-    } else {
-        message.get("metrics")
+    let counts = match is_summary {
+        true => value_at(message, "/metadata/usageBefore"),
+        false => message.get("metrics"),
     };
     let is_prompt = text_at(message, "/role") == Some("user") && !is_summary;
     let typed = message.get("content").filter(|_| is_prompt);
     let model = text_at(message, "/modelInfo/id");
     Record {
         at_ms: message.get("ts").and_then(Value::as_i64),
-        typed: typed
-            .into_iter()
-            .flat_map(|content| texts_in(Some(content)))
-            .collect(),
+        typed: texts_in(typed).collect(),
         request: text_at(message, "/id"),
         model,
         counted_model: model,
@@ -58,9 +51,8 @@ fn tokens_of(counts: &Value, is_summary: bool) -> TokenCount {
     let count = |name: &str| count_at(counts, name);
     let all = count("/inputTokens");
     let (cached_input, cache_writes) = (count("/cacheReadTokens"), count("/cacheWriteTokens"));
-    let cached = cached_input
-        .unwrap_or(0)
-        .saturating_add(cache_writes.unwrap_or(0));
+    let cached = [cached_input, cache_writes].into_iter().flatten();
+    let cached = cached.fold(0, u64::saturating_add);
     TokenCount {
         context: all.filter(|all| *all > 0 && !is_summary),
         input: all.map(|all| all.saturating_sub(cached)),
@@ -78,28 +70,18 @@ pub(super) fn messages_in(document: &Value) -> &[Value] {
     messages.map_or(&[], Vec::as_slice)
 }
 
-/// Reads the last messages, oldest first. A file that is not there has none.
-///
-/// # Errors
-///
-/// Why it can't be read, without its path.
-pub(super) fn read(path: &Path, messages_max: usize) -> Result<Vec<Message>, String> {
-    let Some(document) = read_document(path, MESSAGES_BYTES_MAX)? else {
-        return Ok(Vec::new());
-    };
-    let mut newest_first: Vec<Message> = messages_in(&document)
-        .iter()
-        .rev()
-        .flat_map(|message| parts(message).into_iter().rev())
-        .take(messages_max)
-        .collect();
-    newest_first.reverse();
-    Ok(newest_first)
+/// The last messages of a document, oldest first.
+pub(super) fn last_of(document: &Value, messages_max: usize) -> Vec<Message> {
+    let newest_first = messages_in(document).iter().rev();
+    let newest_first = newest_first.flat_map(|message| parts(message).into_iter().rev());
+    let mut last: Vec<Message> = newest_first.take(messages_max).collect();
+    last.reverse();
+    last
 }
 
 /// What one message says: texts, and calls of tools by their names.
 fn parts(message: &Value) -> Vec<Message> {
-    let role = match message.get("role").and_then(Value::as_str) {
+    let role = match text_at(message, "/role") {
         Some("user") => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         _ => return Vec::new(),
@@ -110,19 +92,17 @@ fn parts(message: &Value) -> Vec<Message> {
         at_ms,
         text: text.to_owned(),
     };
+    let part_of = |part: &Value| {
+        let field = |key: &str| part.get(key).and_then(Value::as_str);
+        match field("type")? {
+            "text" => Some(of(role, plain_prompt(field("text")?))),
+            "tool_use" => Some(of(MessageRole::Tool, field("name")?)),
+            _ => None,
+        }
+    };
     match message.get("content") {
         Some(Value::String(text)) => vec![of(role, plain_prompt(text))],
-        Some(Value::Array(content)) => content
-            .iter()
-            .filter_map(|part| {
-                let field = |key: &str| part.get(key).and_then(Value::as_str);
-                match field("type")? {
-                    "text" => Some(of(role, plain_prompt(field("text")?))),
-                    "tool_use" => Some(of(MessageRole::Tool, field("name")?)),
-                    _ => None,
-                }
-            })
-            .collect(),
+        Some(Value::Array(content)) => content.iter().filter_map(part_of).collect(),
         _ => Vec::new(),
     }
 }
@@ -130,7 +110,11 @@ fn parts(message: &Value) -> Vec<Message> {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
+    use std::path::Path;
+
+    use super::super::AGENT;
     use super::*;
+    use crate::sources::agents::kit::document::{from_document, read_document};
 
     const DOCUMENT: &str = r#"{"messages": [
         {"role": "user", "ts": 1, "content": [{"type": "text", "text": "<user_input mode=\"act\">hi</user_input>"}]},
@@ -144,11 +128,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.messages.json");
         std::fs::write(&path, text).unwrap();
-        let messages = read(&path, max)?;
-        Ok(messages
-            .into_iter()
-            .map(|said| (said.role, said.text))
-            .collect())
+        let document = read_document(&path, MESSAGES_BYTES_MAX)?.unwrap();
+        let messages = last_of(&document, max).into_iter();
+        Ok(messages.map(|said| (said.role, said.text)).collect())
     }
 
     #[test]
@@ -167,6 +149,8 @@ mod tests {
     fn what_is_no_document_is_an_error_and_none_is_nothing() {
         assert!(read_text("{", 9).is_err());
         assert_eq!(read_text("[]", 9).unwrap(), []);
-        assert_eq!(read(Path::new("/nonexistent"), 9).unwrap(), []);
+        let none = Some(Path::new("/nonexistent"));
+        let read = from_document(&AGENT, none, 9, |document| last_of(document, 9));
+        assert_eq!((read.found, read.problems), (Vec::new(), Vec::new()));
     }
 }

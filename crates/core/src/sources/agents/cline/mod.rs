@@ -124,13 +124,9 @@ impl Adapter for Cline {
         sketches: &[&Sketch],
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Option<Vec<Problem>> {
-        let problems = count_documents(
-            &AGENT,
-            sketches,
-            message::MESSAGES_BYTES_MAX,
-            |at, document| each(at, message::messages_in(document)),
-        );
-        Some(problems)
+        let bytes_max = message::MESSAGES_BYTES_MAX;
+        let count = |at, document: &Value| each(at, message::messages_in(document));
+        Some(count_documents(&AGENT, sketches, bytes_max, count))
     }
 
     fn messages(
@@ -139,15 +135,9 @@ impl Adapter for Cline {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        match message::read(path, messages_max) {
-            Ok(messages) => Found::clean(messages),
-            Err(reason) => Found {
-                found: Vec::new(),
-                problems: vec![Problem::at(&AGENT, path, reason)],
-            },
-        }
+        let path = sketch.transcript.as_deref();
+        from_document(&AGENT, path, message::MESSAGES_BYTES_MAX, |document| {
+            message::last_of(document, messages_max)
+        })
     }
 }

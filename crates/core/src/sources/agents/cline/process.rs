@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 use crate::machine::Environment;
-use crate::sources::agents::kit::sidecar_facts;
+use crate::sources::agents::kit::sidecar_facts::without_secrets;
 
 /// The argument that makes the executable a hub.
 const HUB_FLAG: &str = "--cline-hub-daemon";
@@ -83,9 +83,8 @@ pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
     let host = program.option("--host")?;
     let port: u16 = program.option("--port")?.parse().ok()?;
     let path = program.option("--pathname").unwrap_or_default();
-    Some(sidecar_facts::without_secrets(&format!(
-        "ws://{host}:{port}{path}"
-    )))
+    let endpoint = format!("ws://{host}:{port}{path}");
+    Some(without_secrets(&endpoint))
 }
 
 /// The data directory in the arguments: Cline then sets the variable for its children, but
@@ -93,12 +92,9 @@ pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
 pub(super) fn home(program: &Program<'_>, environment: &Environment) -> Option<PathBuf> {
     let filled = |name| program.option(name).filter(|value| !value.is_empty());
     if let Some(data) = filled("--data-dir") {
-        let work_dir = PROGRAMS.directory(program);
-        let from_there = work_dir.map(|work_dir| work_dir.join(data));
-        let from_here = || environment.resolve(Path::new(data));
-        return from_there
-            .map(|path| path.components().collect())
-            .or_else(from_here);
+        let from_there = |work_dir: PathBuf| work_dir.join(data).components().collect();
+        let from_there = PROGRAMS.directory(program).map(from_there);
+        return from_there.or_else(|| environment.resolve(Path::new(data)));
     }
     let above = environment.resolve(Path::new(filled("--config")?))?;
     let is_moved = environment.variable(super::DATA_VARIABLE).is_some();

@@ -9,6 +9,7 @@ use whosup_sidecar::SessionId;
 
 use crate::adapter::Description;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
+use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::title::one_line;
 
@@ -55,9 +56,10 @@ impl Row {
 
     /// The row marks the session as working.
     pub(super) fn is_in_a_turn(&self) -> bool {
+        let phase = self.phase().map(|(phase, _)| phase);
         matches!(
-            self.phase(),
-            Some((Phase::Working | Phase::Waiting | Phase::Starting, _))
+            phase,
+            Some(Phase::Working | Phase::Waiting | Phase::Starting)
         )
     }
 
@@ -90,19 +92,10 @@ impl Row {
 
     /// The description that a person reads.
     pub(super) fn description(&self) -> Description {
-        let text = |path: &[&str]| {
-            let found = path
-                .iter()
-                .try_fold(&self.metadata, |value, key| value.get(key))?;
-            found
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-        };
-        let title = text(&["title"]).as_deref().and_then(one_line);
+        let text = |place: &str| text_at(&self.metadata, place);
+        let title = text("/title").and_then(one_line);
         let mut words = FirstWords::default();
-        let prompt = self.prompt.as_deref().map(plain_prompt);
-        words.add(prompt, &Wrapping::NONE);
+        words.add(self.prompt.as_deref().map(plain_prompt), &Wrapping::NONE);
         let prompt = words.title();
         // Cline makes the title from the prompt until a person sets another.
         let is_title_a_prompt = title.is_none() || title == prompt;
@@ -110,8 +103,8 @@ impl Row {
             title: title.or(prompt),
             is_title_a_prompt,
             model: self.model.clone(),
-            agent_version: text(&["sessionHistoryOrigin", "version"]),
-            git_branch: text(&["git", "branch"]),
+            agent_version: text("/sessionHistoryOrigin/version").map(str::to_owned),
+            git_branch: text("/git/branch").map(str::to_owned),
             work_dir: self.work_dir.clone(),
             started_at_ms: self.started_at_ms,
             last_activity_at_ms: self.last_use_at_ms().or(self.started_at_ms),
@@ -124,9 +117,8 @@ impl Row {
 
 /// A date as the database and the file have it.
 pub(super) fn time_ms(text: &str) -> Option<i64> {
-    text.parse::<Timestamp>()
-        .ok()
-        .map(Timestamp::as_millisecond)
+    let at: Timestamp = text.parse().ok()?;
+    Some(at.as_millisecond())
 }
 
 /// A prompt without `<user_input mode="act">…</user_input>` around it.

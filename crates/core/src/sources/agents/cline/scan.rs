@@ -11,14 +11,13 @@ use super::beyond::was_ended_since;
 use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
-use crate::adapter::claim::{
-    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::adapter::phase::Phase;
 use crate::adapter::{
     AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch, Unclaimed,
 };
-use crate::machine::problem::{Found, Problem};
-use crate::sources::trust::trust_of;
+use crate::machine::problem::Found;
+use crate::sources::agents::kit::scan::Scan;
 
 /// How much earlier than its process a line may look, in milliseconds: for rounding.
 const ROUNDING_MS: i64 = 250;
@@ -27,22 +26,17 @@ const GENERATIONS_MAX: usize = 16;
 
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-    let processes: Vec<&AgentProcess> = look.processes_of(home).collect();
-    let matters = |process: &&AgentProcess| matches!(process.role, Role::Session | Role::Host);
-    if *look.depth == Depth::Live && !processes.iter().any(matters) {
+    let matters = |process: &AgentProcess| matches!(process.role, Role::Session | Role::Host);
+    if *look.depth == Depth::Live && !look.processes_of(home).any(matters) {
         return Found::default();
     }
     let mut scanning = Scanning {
-        look,
-        home,
-        processes,
+        scan: Scan::new(AGENT, look, home),
         log: None,
         rows: BTreeMap::new(),
         rows_file: home.root.join("db").join("sessions.db"),
         rows_facts: None,
         strayed: BTreeMap::new(),
-        claims: Vec::new(),
-        problems: Vec::new(),
     };
     scanning.read_log();
     scanning.read_rows();
@@ -50,16 +44,11 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     scanning.claim_by_log();
     scanning.claim_by_rows();
     let sketches = scanning.sketches();
-    Found {
-        found: AgentScan::of(scanning.claims, sketches),
-        problems: scanning.problems,
-    }
+    scanning.scan.finish_with(sketches)
 }
 
 pub(super) struct Scanning<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
-    processes: Vec<&'a AgentProcess>,
+    pub(super) scan: Scan<'a>,
     pub(super) log: Option<Log>,
     pub(super) rows: BTreeMap<SessionId, Row>,
     /// The database.
@@ -69,98 +58,68 @@ pub(super) struct Scanning<'a> {
     /// The terminals that may have moved to sessions outside of the log, with the candidate
     /// sessions.
     pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
-    claims: Vec<Claim>,
-    problems: Vec<Problem>,
 }
 
-impl<'a> Scanning<'a> {
+impl Scanning<'_> {
     fn read_log(&mut self) {
-        let began = self
-            .of_role(Role::Session)
-            .map(|process| process.process.began_at_ms.clone().ok());
+        let terminals = self.scan.of_role(Role::Session);
+        let began = terminals.map(|process| process.process.began_at_ms.clone().ok());
         let Some(since_ms) = began.min() else { return };
-        let path = self.home.root.join("logs").join("cline.log");
+        let path = self.scan.home.root.join("logs").join("cline.log");
         let since_ms = since_ms.map_or(i64::MIN, |since_ms| since_ms.saturating_sub(ROUNDING_MS));
         match log::read(&path, since_ms) {
             Ok(log) => self.log = log,
-            Err(error) => self.problem(&path, error.reason()),
+            Err(error) => self.scan.problem(&path, error.reason()),
         }
     }
 
     /// The rows of the database; if it cannot be read, the rows from the files beside the
     /// messages.
     fn read_rows(&mut self) {
-        let path = self.rows_file.clone();
-        let rows = match database::read(&path) {
+        let rows = match database::read(&self.rows_file) {
             Ok(None) => Vec::new(),
-            Ok(Some(read)) => {
+            Ok(Some((read, facts))) => {
                 for message in read.wrong {
-                    self.problem(&path, message);
+                    self.scan.problem(&self.rows_file, message);
                 }
-                self.rows_facts = Some(read.facts);
+                self.rows_facts = Some(facts);
                 read.rows
             }
             Err(reason) => {
-                self.problem(&path, reason);
-                manifest::read_all(&self.home.root, &mut self.problems)
+                self.scan.problem(&self.rows_file, reason);
+                manifest::read_all(&self.scan.home.root, &mut self.scan.problems)
             }
         };
         self.rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
-    }
-
-    fn problem(&mut self, path: &Path, message: impl std::fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
-    }
-
-    pub(super) fn of_role(
-        &self,
-        role: Role,
-    ) -> impl Iterator<Item = &'a AgentProcess> + use<'a, '_> {
-        self.processes
-            .iter()
-            .copied()
-            .filter(move |process| process.role == role)
-    }
-
-    pub(super) fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
-        self.processes
-            .iter()
-            .copied()
-            .find(|process| process.process.pid == pid)
-    }
-
-    fn is_sub_agent(&self, session: &SessionId) -> bool {
-        self.rows
-            .get(session)
-            .is_some_and(|row| row.parent.is_some())
     }
 
     /// Claims from the log lines of running terminals. A line that is older than the process
     /// which has its PID now belongs to an earlier process.
     fn claim_by_log(&mut self) {
         let Some(log) = &self.log else { return };
-        let mut claims = Vec::new();
         for ((pid, session), said) in &log.said {
-            let is_of_now = self.process(*pid).is_some_and(|process| {
-                let began = process.process.began_at_ms.as_ref();
-                process.role == Role::Session
-                    && began.is_ok_and(|began| said.at_ms >= began.saturating_sub(ROUNDING_MS))
+            let process = self.scan.process(*pid);
+            let is_of_now = process.is_some_and(|process| {
+                process.role == Role::Session && had_begun_at(process, said.at_ms)
             });
             let row = self.rows.get(session);
+            let is_sub_agent = row.is_some_and(|row| row.parent.is_some());
             let is_ended = row.is_some_and(|row| was_ended_since(row, *pid, said));
             // Perhaps this process ended it, perhaps the process that had it before.
             let may_be_left =
                 is_ended && row.is_some_and(|row| !row.is_ended() && row.pid != Some(*pid));
             let is_left = is_ended && !may_be_left;
-            if !is_of_now || !said.is_open || is_left || self.is_sub_agent(session) {
+            if !is_of_now || !said.is_open || is_left || is_sub_agent {
                 continue;
             }
-            let mut claim = self.claim(session, *pid, &log.path, &log.facts);
+            let says = format!("process {pid} opened it");
+            let evidence = Evidence::new(EvidenceKind::Log, log.path.clone(), says);
+            let subject = Subject::Process(*pid);
+            let scan = &self.scan;
+            let mut claim = scan.claim_by_file(session, subject, evidence, &log.facts);
             claim.scope.host.clone_from(&said.host);
             claim.dated_at_ms = Some(said.at_ms);
-            claim.evidence.kind = EvidenceKind::Log;
-            claim.work_dir = self.rows.get(session).and_then(|row| row.work_dir.clone());
-            claim.evidence.says = format!("process {pid} opened it");
+            claim.work_dir = row.and_then(|row| row.work_dir.clone());
             if self.strayed.contains_key(pid) {
                 claim.subject = Subject::Unreadable;
                 claim.evidence.says += ", and the log lacks a part after that";
@@ -169,16 +128,15 @@ impl<'a> Scanning<'a> {
                 claim.dated_at_ms = row.and_then(|row| row.ended_at_ms);
                 claim.evidence.says += ", and it was ended since, there or elsewhere";
             }
-            claims.push(claim);
+            self.scan.claim(claim);
         }
-        self.claims.extend(claims);
     }
 
     /// Claims from the rows, where the named process may be the owner.
     fn claim_by_rows(&mut self) {
         let Some(facts) = self.rows_facts else { return };
-        let opened = self.claims.iter().map(|claim| claim.key.session.clone());
-        let opened: BTreeSet<SessionId> = opened.collect();
+        let opened = self.scan.claims.iter().map(|claim| &claim.key.session);
+        let opened: BTreeSet<&SessionId> = opened.collect();
         let mut claims = Vec::new();
         for row in self.rows.values().filter(|row| row.parent.is_none()) {
             claims.extend(self.claim_of_row(row, &facts));
@@ -186,27 +144,22 @@ impl<'a> Scanning<'a> {
                 claims.extend(self.claim_of_hub(row, &facts));
             }
         }
-        for sub_agent in self.rows.values().filter(|row| row.parent.is_some()) {
+        let is_ended_sub_agent = |row: &&Row| row.parent.is_some() && row.is_finished();
+        for sub_agent in self.rows.values().filter(is_ended_sub_agent) {
             let ended = self.claim_of_row(sub_agent, &facts);
-            claims.extend(
-                ended
-                    .filter(|_| sub_agent.is_finished())
-                    .map(|claim| Claim {
-                        exclusivity: Exclusivity::Exclusive,
-                        ..claim
-                    }),
-            );
+            claims.extend(ended.map(|claim| Claim {
+                exclusivity: Exclusivity::Exclusive,
+                ..claim
+            }));
         }
-        self.claims.extend(claims);
+        self.scan.claims.extend(claims.into_iter().map(Box::new));
     }
 
     /// Claims that the PID in the row runs the session, unless that is the hub's PID.
     fn claim_of_row(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
         let pid = row.pid?;
-        let process = self.process(pid);
-        let mut claim = self.claim(&row.id, pid, &self.rows_file, facts);
-        claim.evidence.kind = EvidenceKind::Database;
-        claim.evidence.says = format!("pid {pid}, {}", row.status);
+        let process = self.scan.process(pid);
+        let mut claim = self.claim(row, pid, format!("pid {pid}, {}", row.status), facts);
         claim.work_dir.clone_from(&row.work_dir);
         claim.dated_at_ms = row.started_at_ms;
         if process.is_some_and(|process| process.role == Role::Host) {
@@ -230,82 +183,59 @@ impl<'a> Scanning<'a> {
     /// terminal that resumed the session under a hub left no trace in the row, so that the
     /// hub may do so in any case.
     fn claim_of_hub(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
-        let mut hubs = self
-            .of_role(Role::Host)
-            .filter(|process| process::is_hub(&process.program()));
-        let hub = hubs.next()?.process.pid;
-        let mut claim = self.claim(&row.id, hub, &self.rows_file, facts);
-        claim.evidence.kind = EvidenceKind::Database;
-        claim.serving = Serving::Many;
-        if row.pid == Some(hub) {
-            claim.dated_at_ms = row.updated_at_ms;
-            claim.evidence.says = format!("the hub, pid {hub}, {}", row.status);
-        } else {
-            claim.evidence.says = format!("{}, perhaps in the hub, pid {hub}", row.status);
-        }
-        Some(claim)
+        let mut hosts = self.scan.of_role(Role::Host);
+        let hub = hosts.find(|process| process::is_hub(&process.program()))?;
+        let hub = hub.process.pid;
+        let is_in_row = row.pid == Some(hub);
+        let says = match is_in_row {
+            true => format!("the hub, pid {hub}, {}", row.status),
+            false => format!("{}, perhaps in the hub, pid {hub}", row.status),
+        };
+        Some(Claim {
+            serving: Serving::Many,
+            dated_at_ms: row.updated_at_ms.filter(|_| is_in_row),
+            ..self.claim(row, hub, says, facts)
+        })
     }
 
-    fn claim(&self, session: &SessionId, pid: Pid, path: &Path, facts: &FileFacts) -> Claim {
-        Claim {
-            modified_at_ms: facts.modified_ms,
-            trust: trust_of(facts, self.home, self.look.machine),
-            placement: self.look.machine.mounts().placement_of(path),
-            ..Claim::new(
-                self.key(session),
-                Subject::Process(pid),
-                Evidence::new(EvidenceKind::Log, Some(path.to_owned()), String::new()),
-            )
-        }
+    fn claim(&self, row: &Row, pid: Pid, says: String, facts: &FileFacts) -> Claim {
+        let evidence = Evidence::new(EvidenceKind::Database, self.rows_file.clone(), says);
+        let subject = Subject::Process(pid);
+        self.scan.claim_by_file(&row.id, subject, evidence, facts)
     }
 
-    fn key(&self, session: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: AGENT,
-            session: session.clone(),
-            home: self.home.root.clone(),
-        }
+    fn claims_to(&self, session: &SessionId) -> impl Iterator<Item = &Claim> {
+        let claims = self.scan.claims.iter().map(|claim| &**claim);
+        claims.filter(move |claim| claim.key.session == *session)
     }
 
     fn sketches(&mut self) -> Vec<Sketch> {
-        let is_all = self.look.depth.is_walk();
-        let mut shown: BTreeSet<SessionId> = self
-            .rows
-            .values()
-            .filter(|row| is_all || self.may_be_live(row))
-            .map(|row| row.id.clone())
-            .collect();
+        let is_all = self.scan.look.depth.is_walk();
+        let rows = self.rows.values();
+        let live = rows.filter(|row| is_all || self.may_be_live(row));
+        let mut shown: BTreeSet<SessionId> = live.map(|row| row.id.clone()).collect();
         // Sub-agents come and go with their parents.
         for _ in 0..GENERATIONS_MAX {
             let is_next = |row: &&Row| {
-                row.parent
-                    .as_ref()
-                    .is_some_and(|parent| shown.contains(parent))
-                    && !shown.contains(&row.id)
+                let parent = row.parent.as_ref();
+                parent.is_some_and(|parent| shown.contains(parent)) && !shown.contains(&row.id)
             };
-            let next: Vec<SessionId> = self
-                .rows
-                .values()
-                .filter(is_next)
-                .map(|row| row.id.clone())
-                .collect();
+            let next = self.rows.values().filter(is_next);
+            let next: Vec<SessionId> = next.map(|row| row.id.clone()).collect();
             if next.is_empty() {
                 break;
             }
             shown.extend(next);
         }
-        self.claims.retain(|claim| {
-            shown.contains(&claim.key.session) || !self.rows.contains_key(&claim.key.session)
-        });
+        let has_row = |session: &SessionId| self.rows.contains_key(session);
+        self.scan
+            .claims
+            .retain(|claim| shown.contains(&claim.key.session) || !has_row(&claim.key.session));
+        let claimed = self.scan.claims.iter().map(|claim| &claim.key.session);
+        let unsaid: BTreeSet<&SessionId> = claimed.filter(|session| !has_row(session)).collect();
+        let unsaid = unsaid.into_iter().map(|id| self.sketch_of_unsaid(id));
         let rows = shown.iter().filter_map(|id| self.rows.get(id));
-        let of_rows: Vec<Sketch> = rows.map(|row| self.sketch(row)).collect();
-        let claimed: BTreeSet<&SessionId> =
-            self.claims.iter().map(|claim| &claim.key.session).collect();
-        let without_row = claimed
-            .into_iter()
-            .filter(|id| !self.rows.contains_key(*id));
-        let unsaid: Vec<Sketch> = without_row.map(|id| self.sketch_of_unsaid(id)).collect();
-        of_rows.into_iter().chain(unsaid).collect()
+        rows.map(|row| self.sketch(row)).chain(unsaid).collect()
     }
 
     /// Some process that is there may be serving it.
@@ -313,49 +243,33 @@ impl<'a> Scanning<'a> {
         if row.parent.is_some() {
             return false;
         }
-        let is_claimed = self.claims.iter().any(|claim| {
-            claim.key.session == row.id
-                && claim
-                    .subject
-                    .pid()
-                    .or(claim.ended_by)
-                    .is_some_and(|pid| self.process(pid).is_some())
+        let is_claimed = self.claims_to(&row.id).any(|claim| {
+            let pid = claim.subject.pid().or(claim.ended_by);
+            pid.is_some_and(|pid| self.scan.process(pid).is_some())
         });
-        is_claimed
-            || self
-                .of_role(Role::Session)
-                .any(|process| self.fits(process, row))
+        let mut terminals = self.scan.of_role(Role::Session);
+        is_claimed || terminals.any(|process| self.fits(process, row))
     }
 
     /// A terminal that the log does not name may have the session open: the arguments name
     /// it, or it was used in the terminal's directory since the terminal began.
     fn fits(&self, terminal: &AgentProcess, row: &Row) -> bool {
         let pid = terminal.process.pid;
-        let is_known = self.claims.iter().any(|claim| {
+        let is_known = self.scan.claims.iter().any(|claim| {
             claim.subject.pid() == Some(pid) && claim.evidence.kind == EvidenceKind::Log
         });
-        if is_known {
-            return false;
-        }
-        let program = terminal.program();
-        let is_named = process::PROGRAMS.session(&program) == Some(row.id.as_str());
-        is_named || self.was_used_beside(terminal, row)
+        let is_named = || terminal.named_session() == Some(row.id.as_str());
+        !is_known && (is_named() || self.was_used_beside(terminal, row))
     }
 
     /// It was used in the directory of a terminal since that began.
     pub(super) fn was_used_beside(&self, terminal: &AgentProcess, row: &Row) -> bool {
-        let program = terminal.program();
-        let work_dir = process::PROGRAMS.directory(&program);
-        let work_dir = work_dir.as_deref().or(terminal.work_dir());
-        let directories = row.work_dir.as_deref().zip(work_dir);
-        let mounts = self.look.machine.mounts();
-        let is_beside = directories.is_some_and(|(own, real)| mounts.leads_to(own, real));
-        let is_since = terminal.process.began_at_ms.as_ref().is_ok_and(|began| {
-            let earliest = began.saturating_sub(ROUNDING_MS);
-            let dates = [row.started_at_ms, row.last_use_at_ms()];
-            dates.into_iter().flatten().any(|at| at >= earliest)
-        });
-        is_beside && is_since
+        let directories = row.work_dir.as_deref().zip(work_dir_of(terminal));
+        let mounts = self.scan.look.machine.mounts();
+        let is_beside = directories.is_some_and(|(own, real)| mounts.leads_to(own, &real));
+        let dates = [row.started_at_ms, row.last_use_at_ms()];
+        let mut dates = dates.into_iter().flatten();
+        is_beside && dates.any(|at_ms| had_begun_at(terminal, at_ms))
     }
 
     fn sketch(&self, row: &Row) -> Sketch {
@@ -364,6 +278,7 @@ impl<'a> Scanning<'a> {
         if let Some(said) = self.said_of(&row.id) {
             described.agent_version = said.version.clone().or(described.agent_version);
         }
+        let title = described.title.clone();
         Sketch {
             parent: row.parent.clone(),
             may_have_ended: row.parent.is_some() && row.is_ended(),
@@ -371,39 +286,33 @@ impl<'a> Scanning<'a> {
             born_at_ms: row.started_at_ms,
             last_record_at_ms: row.last_use_at_ms(),
             transcript: row.messages.clone(),
-            facts: row
-                .parent
-                .is_none()
-                .then(|| row.fact())
-                .into_iter()
-                .collect(),
+            facts: match row.parent {
+                Some(_) => Vec::new(),
+                None => vec![row.fact()],
+            },
             clues: self.clues_about(row),
             unclaimed: match row.parent {
                 Some(_) => Unclaimed::Nobody,
                 None => Unclaimed::Owner,
             },
-            is_headless: row.is_interactive.map(|is| !is),
-            title: described
-                .title
-                .clone()
-                .filter(|_| !described.is_title_a_prompt),
+            is_headless: described.is_headless,
+            title: title.filter(|_| !described.is_title_a_prompt),
             endpoint: self.endpoint(row),
             started_at_ms: row.started_at_ms,
             ended_at_ms: row.ended_at_ms,
             described: Some(Box::new(described)),
-            ..Sketch::new(self.key(&row.id))
+            ..Sketch::new(self.scan.key(&row.id))
         }
     }
 
     /// The address of the hub, for a session that only the hub serves.
     fn endpoint(&self, row: &Row) -> Option<String> {
-        let claims = self.claims.iter();
-        let mut matching = claims.filter(|claim| claim.key.session == row.id);
-        let (Some(claim), None) = (matching.next(), matching.next()) else {
+        let mut claims = self.claims_to(&row.id);
+        let (Some(claim), None) = (claims.next(), claims.next()) else {
             return None;
         };
         let pid = claim.subject.pid().filter(|pid| row.pid == Some(*pid))?;
-        let hub = self.process(pid)?.program();
+        let hub = self.scan.process(pid)?.program();
         process::hub_endpoint(&hub).filter(|_| process::is_hub(&hub))
     }
 
@@ -411,13 +320,9 @@ impl<'a> Scanning<'a> {
     /// the terminal exits.
     fn sketch_of_unsaid(&self, id: &SessionId) -> Sketch {
         let said = self.said_of(id);
-        let terminal = self.claims.iter().find(|claim| claim.key.session == *id);
-        let terminal = terminal.and_then(|claim| self.process(claim.subject.pid()?));
-        let work_dir = terminal.and_then(|process| {
-            process::PROGRAMS
-                .directory(&process.program())
-                .or_else(|| process.work_dir().map(Path::to_owned))
-        });
+        let claim = self.claims_to(id).next();
+        let terminal = claim.and_then(|claim| self.scan.process(claim.subject.pid()?));
+        let work_dir = terminal.and_then(work_dir_of);
         let born_at_ms = born_at_ms(id).or(said.map(|said| said.at_ms));
         Sketch {
             work_dir: work_dir.clone(),
@@ -430,19 +335,29 @@ impl<'a> Scanning<'a> {
                 agent_version: said.and_then(|said| said.version.clone()),
                 work_dir,
                 started_at_ms: born_at_ms,
-                phase: Some(crate::adapter::phase::Phase::Idle),
+                phase: Some(Phase::Idle),
                 ..Description::default()
             })),
-            ..Sketch::new(self.key(id))
+            ..Sketch::new(self.scan.key(id))
         }
     }
 
     /// The last log line of any terminal about a session.
     fn said_of(&self, session: &SessionId) -> Option<&Said> {
         let said = self.log.as_ref()?.said.iter();
-        let lines = said
-            .filter(|((_, id), _)| id == session)
-            .map(|(_, said)| said);
-        lines.max_by_key(|said| said.at_ms)
+        let about = said.filter(|((_, id), _)| id == session);
+        about.map(|(_, said)| said).max_by_key(|said| said.at_ms)
     }
+}
+
+/// The directory that a process works in.
+fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
+    let named = process::PROGRAMS.directory(&process.program());
+    named.or_else(|| process.work_dir().map(Path::to_owned))
+}
+
+/// A process had begun at this time, as far as its begin is known.
+fn had_begun_at(process: &AgentProcess, at_ms: i64) -> bool {
+    let began = process.process.began_at_ms.as_ref();
+    began.is_ok_and(|began| at_ms >= began.saturating_sub(ROUNDING_MS))
 }

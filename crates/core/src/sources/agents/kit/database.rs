@@ -4,6 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Sketch;
+#[cfg(feature = "sqlite")]
+use crate::sources::sqlite::{Database, SqliteError};
+
+/// How many sessions of a database are read.
+#[cfg(feature = "sqlite")]
+const SESSIONS_MAX: usize = 200_000;
+
+/// The sessions of a database, and what is wrong with some of its rows.
+#[derive(Debug)]
+pub(crate) struct SessionRows<R> {
+    pub(crate) rows: Vec<R>,
+    pub(crate) wrong: Vec<String>,
+}
 
 /// The database and its write-ahead log, of which one changes with each commit.
 pub(crate) fn with_wal(database: &Path) -> [PathBuf; 2] {
@@ -25,4 +38,56 @@ pub(crate) fn sessions_by<'s>(
         }
     }
     sessions
+}
+
+/// Reads the sessions in `table`; none if it lacks the first of `columns`. Other columns that
+/// it lacks are NULL. `read` returns a row, with what is wrong in it, or what is wrong with it.
+///
+/// # Errors
+///
+/// The table can't be read.
+#[cfg(feature = "sqlite")]
+pub(crate) fn read_sessions<R>(
+    database: &Database,
+    table: &str,
+    columns: &[&str],
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<(R, Option<String>), String>,
+) -> Result<SessionRows<R>, SqliteError> {
+    let mut found = SessionRows {
+        rows: Vec::new(),
+        wrong: Vec::new(),
+    };
+    let there = database.columns(table)?;
+    let selected = columns.iter().map(|wanted| {
+        let is_there = there.iter().any(|column| column == wanted);
+        if is_there { *wanted } else { "NULL" }
+    });
+    let selected: Vec<&str> = selected.collect();
+    if selected.first() == Some(&"NULL") {
+        return Ok(found);
+    }
+    let sql = format!("SELECT {} FROM {table}", selected.join(", "));
+    let rows = database.rows(&sql, [], SESSIONS_MAX + 1, read)?;
+    if rows.len() > SESSIONS_MAX {
+        let message = format!("it has more than {SESSIONS_MAX} sessions");
+        found.wrong.push(message);
+    }
+    for row in rows.into_iter().take(SESSIONS_MAX) {
+        match row {
+            Ok((row, wrong)) => {
+                found.rows.push(row);
+                found.wrong.extend(wrong);
+            }
+            Err(wrong) => found.wrong.push(wrong),
+        }
+    }
+    Ok(found)
+}
+
+/// A message of a function that names the database otherwise.
+#[cfg(feature = "sqlite")]
+impl From<SqliteError> for String {
+    fn from(error: SqliteError) -> Self {
+        error.reason()
+    }
 }
