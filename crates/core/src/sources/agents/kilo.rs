@@ -53,33 +53,17 @@ static PROGRAMS: CommandLine = CommandLine {
     commands: &[
         (Role::Host, &["acp", "remote", "serve"]),
         (Role::Client, &["attach"]),
+        (Role::Auxiliary, process::AUXILIARY),
         (
             Role::Auxiliary,
             &[
-                "agent",
-                "auth",
                 "cloud",
-                "completion",
                 "config",
                 "console",
                 "daemon",
-                "db",
-                "debug",
-                "export",
                 "help",
-                "import",
-                "mcp",
-                "models",
-                "plug",
-                "plugin",
-                "pr",
                 "profile",
-                "providers",
                 "roll-call",
-                "session",
-                "stats",
-                "uninstall",
-                "upgrade",
                 "worktree",
             ],
         ),
@@ -98,10 +82,8 @@ fn is_another(program: &Program<'_>) -> bool {
         let mut folders = exe.components();
         folders.any(|folder| folder.as_os_str() == "@kilocode")
     });
-    match Path::new(file).extension() {
-        Some(end) => end == "js" || !is_of_package,
-        None => false,
-    }
+    let end = Path::new(file).extension();
+    end.is_some_and(|end| end == "js" || !is_of_package)
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub(crate) fn sessions_by<'s>(
 }
 
 /// Reads the sessions in `table`; none if it lacks the first of `columns`. Other columns that
-/// it lacks are NULL. `read` returns a row, with what is wrong in it, or what is wrong with it.
+/// it lacks are NULL. `read` makes a session of a row and reports what is wrong with a part of
+/// it, or else why there is none.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ pub(crate) fn read_sessions<R>(
     Ok(found)
 }
 
-/// A message of a function that names the database otherwise.
+/// For functions whose errors are texts that don't name the database.
 #[cfg(feature = "sqlite")]
 impl From<SqliteError> for String {
     fn from(error: SqliteError) -> Self {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
-use super::fit::is_since;
+use super::log::Run;
 use super::scan::Scanning;
 use super::session::Row;
 use crate::adapter::{AgentProcess, Role};
@@ -19,30 +19,24 @@ use crate::adapter::{AgentProcess, Role};
 /// database just before it is logged.
 const LAG_MS: i64 = 2_000;
 
-impl<'a> Scanning<'a> {
+impl Scanning<'_> {
     /// Finds the terminals that may have moved to a session outside of their runs in the
     /// log, and the candidate sessions.
     pub(super) fn find_strayed(&mut self) {
-        let rows = std::mem::take(&mut self.rows);
+        let programs = self.agent.profile.programs;
         let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
-        let unlogged: Vec<&Row> = rows.iter().filter(|row| self.is_untold(row)).collect();
-        for row in unlogged {
-            let known = self
-                .of_role(Role::Session)
-                .filter(|process| self.is_known(process));
-            let known: Vec<&AgentProcess> = known.collect();
-            for terminal in known {
-                let programs = self.agent.profile.programs;
-                let may_have_gone_on = !programs.is_headless(&terminal.program())
-                    && is_since(terminal, row)
-                    && self.real_paths.are_beside(terminal, row);
-                if may_have_gone_on {
-                    let candidates = strayed.entry(terminal.process.pid).or_default();
-                    candidates.insert(row.id.clone());
-                }
+        for row in self.rows.iter().filter(|row| self.is_untold(row)) {
+            let may_have_gone_on = |terminal: &&AgentProcess| {
+                self.is_known(terminal)
+                    && !programs.is_headless(&terminal.program())
+                    && self.was_used_beside(terminal, row)
+            };
+            let terminals = self.scan.of_role(Role::Session);
+            for terminal in terminals.filter(may_have_gone_on) {
+                let candidates = strayed.entry(terminal.process.pid).or_default();
+                candidates.insert(row.id.clone());
             }
         }
-        self.rows = rows;
         self.strayed = strayed;
     }
 
@@ -65,17 +59,23 @@ impl<'a> Scanning<'a> {
             return false;
         }
         let is_logged = runs.last_on(id).is_some_and(|(name, run)| {
-            let is_host = |pid| self.processes.iter().any(|process| is_host(process, pid));
+            let mut hosts = self.scan.of_role(Role::Host);
+            let mut is_host = |pid: Pid| hosts.any(|host| host.process.pid == pid);
             let by = runs.process_of(name);
             by.is_some_and(|pid| is_host(pid) || runs.log.last_session_of(run) == Some(id))
         });
         !is_logged
     }
 
+    /// The run of a process, if the log shows it.
+    pub(super) fn run_of(&self, process: &AgentProcess) -> Option<&Run> {
+        let (_, run) = self.runs.as_ref()?.of(process.process.pid)?;
+        Some(run)
+    }
+
     /// The log shows which run belongs to a process.
     pub(super) fn is_known(&self, process: &AgentProcess) -> bool {
-        let runs = self.runs.as_ref();
-        runs.is_some_and(|runs| runs.of(process.process.pid).is_some())
+        self.run_of(process).is_some()
     }
 
     /// It is not known for certain in which session it is, though its run is.
@@ -95,8 +95,4 @@ impl<'a> Scanning<'a> {
         let strayed = self.strayed.iter().filter(is_about);
         strayed.map(|(pid, _)| *pid).collect()
     }
-}
-
-fn is_host(process: &AgentProcess, pid: Pid) -> bool {
-    process.process.pid == pid && process.role == Role::Host
 }

@@ -6,13 +6,10 @@ use whosup_sidecar::file::{Links, facts};
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
 use super::run::Runs;
-use super::scan::Scanning;
+use super::scan::{Scanning, first_began_at_ms};
 use super::session::{Row, Turn};
-use crate::adapter::claim::{
-    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust};
 use crate::adapter::{AgentProcess, Role};
-use crate::sources::trust::trust_of;
 
 impl Scanning<'_> {
     /// Claims of processes with known runs: the sessions that they worked on or were started
@@ -20,14 +17,13 @@ impl Scanning<'_> {
     pub(super) fn claim_by_runs(&mut self) {
         let Some(runs) = &self.runs else { return };
         let mut claims = Vec::new();
-        for process in &self.processes {
+        for process in self.processes() {
             let pid = process.process.pid;
             let Some((name, run)) = runs.of(pid) else {
                 continue;
             };
             // What is not in the database can't be seen to be missing in the log.
-            let is_doubtful = self.has_strayed(process) || (runs.log.is_torn && !self.is_all_read);
-            if is_doubtful {
+            if self.has_strayed(process) || (runs.log.is_torn && !self.is_all_read) {
                 claims.extend(self.claim_of_strayed(runs, process));
                 continue;
             }
@@ -44,12 +40,11 @@ impl Scanning<'_> {
                 };
                 let says =
                     format!("run {name}, which can only be process {pid}, last worked on it then");
-                let evidence = (EvidenceKind::Log, says);
-                claims.push(self.claim(&runs.log, session, process, Some(*at_ms), evidence));
+                claims.push(self.claim(&runs.log, &session, process, Some(*at_ms), says));
             }
             claims.extend(self.claim_by_arguments(&runs.log, process));
         }
-        self.claims.extend(claims);
+        self.scan.claims.extend(claims.into_iter().map(Box::new));
     }
 
     /// The last session of a process at the end of the log. The process may have moved to
@@ -62,16 +57,9 @@ impl Scanning<'_> {
         let says = format!(
             "run {name}, which can only be process {pid}, last worked on it then, and the log lacks a part after that"
         );
-        let subject = Subject::Unreadable;
         Some(Claim {
-            subject,
-            ..self.claim(
-                &runs.log,
-                session,
-                process,
-                at_ms,
-                (EvidenceKind::Log, says),
-            )
+            subject: Subject::Unreadable,
+            ..self.claim(&runs.log, &session, process, at_ms, says)
         })
     }
 
@@ -92,114 +80,87 @@ impl Scanning<'_> {
             }
         };
         let began = process.process.began_at_ms.clone().ok();
-        let evidence = (EvidenceKind::Arguments, says);
-        let mut claim = self.claim(log, row.id.clone(), process, began, evidence);
-        claim.trust = Trust::Trusted;
-        claim.evidence.path = None;
-        Some(claim)
+        Some(Claim {
+            trust: Trust::Trusted,
+            evidence: Evidence::new(EvidenceKind::Arguments, None, says),
+            ..self.claim(log, &row.id, process, began, String::new())
+        })
     }
 
     /// A server may be serving every session that was used since it began and that the log
     /// does not assign to a run: all sessions if the server's run is unknown.
     pub(super) fn claim_for_unknown_hosts(&mut self) {
         let mut claims = Vec::new();
-        for host in self.of_role(Role::Host) {
+        for host in self.scan.of_role(Role::Host) {
             let pid = host.process.pid;
             let is_known = self.is_known(host);
-            for row in self.rows.iter().filter(|row| {
+            let may_serve = |row: &&Row| {
                 row.parent.is_none() && is_since(host, row) && (!is_known || self.is_untold(row))
-            }) {
+            };
+            for row in self.rows.iter().filter(may_serve) {
                 let says = format!("process {pid} is a server and may be serving it");
+                let evidence = Evidence::new(EvidenceKind::Log, None, says);
+                let mounts = self.scan.look.machine.mounts();
                 claims.push(Claim {
-                    placement: self.look.machine.mounts().placement_of(&self.home.root),
-                    ..bare_claim(self.key(&row.id), host, (EvidenceKind::Log, says))
+                    placement: mounts.placement_of(&self.scan.home.root),
+                    is_inferred: true,
+                    serving: Serving::Many,
+                    ..Claim::new(self.scan.key(&row.id), Subject::Process(pid), evidence)
                 });
             }
         }
-        self.claims.extend(claims);
+        self.scan.claims.extend(claims.into_iter().map(Box::new));
     }
 
     fn claim(
         &self,
         log: &Log,
-        session: SessionId,
+        session: &SessionId,
         process: &AgentProcess,
         dated_at_ms: Option<i64>,
-        evidence: (EvidenceKind, String),
+        says: String,
     ) -> Claim {
-        let mut claim = bare_claim(self.key(&session), process, evidence);
-        claim.dated_at_ms = dated_at_ms;
-        claim.modified_at_ms = log.facts.modified_ms;
-        claim.work_dir = self
-            .row(session.as_str())
-            .and_then(|row| row.directory.clone());
-        claim.trust = trust_of(&log.facts, self.home, self.look.machine);
-        claim.placement = self.look.machine.mounts().placement_of(&log.path);
-        claim.evidence.path = Some(log.path.clone());
-        claim
+        let row = self.row(session.as_str());
+        let subject = Subject::Process(process.process.pid);
+        let evidence = Evidence::new(EvidenceKind::Log, log.path.clone(), says);
+        let scan = &self.scan;
+        Claim {
+            dated_at_ms,
+            work_dir: row.and_then(|row| row.directory.clone()),
+            is_inferred: true,
+            serving: match process.role {
+                Role::Host => Serving::Many,
+                _ => Serving::One,
+            },
+            ..scan.claim_by_file(session, subject, evidence, &log.facts)
+        }
     }
 
     /// A sub-agent ends with its turn, and with the process that ran it: then every process
     /// of the home is younger than its last message.
     pub(super) fn claim_of_ended(&self, row: &Row) -> Option<Claim> {
         let (path, database) = self.databases.get(row.database)?;
-        let processes = self.processes.iter();
-        let began = processes.map(|process| process.process.began_at_ms.clone().ok());
-        let oldest = began.min().flatten();
+        let oldest = first_began_at_ms(&self.scan);
         let (at_ms, says) = match database.turn(row.id.as_str()).ok()?? {
-            Turn::Ended => (
-                row.last_message_at_ms,
-                "its last message has ended its turn".to_owned(),
-            ),
-            Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => (
-                Some(since_ms),
-                format!(
-                    "every process of {} is younger than its last message",
-                    self.agent.profile.name
-                ),
-            ),
+            Turn::Ended => {
+                let says = "its last message has ended its turn".to_owned();
+                (row.last_message_at_ms, says)
+            }
+            Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => {
+                let agent = self.agent.profile.name;
+                let says = format!("every process of {agent} is younger than its last message");
+                (Some(since_ms), says)
+            }
             Turn::GoesOn { .. } => return None,
         };
         let facts = facts(path, Links::Follow).ok()?;
-        let machine = self.look.machine;
+        let evidence = Evidence::new(EvidenceKind::Transcript, path.clone(), says);
+        let scan = &self.scan;
         Some(Claim {
             dated_at_ms: at_ms,
+            modified_at_ms: None,
             exclusivity: Exclusivity::Exclusive,
-            trust: trust_of(&facts, self.home, machine),
-            placement: machine.mounts().placement_of(path),
-            ..Claim::new(
-                self.key(&row.id),
-                Subject::Released,
-                Evidence::new(EvidenceKind::Transcript, Some(path.clone()), says),
-            )
+            ..scan.claim_by_file(&row.id, Subject::Released, evidence, &facts)
         })
-    }
-
-    pub(super) fn key(&self, session: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: self.agent.id(),
-            session: session.clone(),
-            home: self.home.root.clone(),
-        }
-    }
-}
-
-/// A claim that names a process and nothing else.
-fn bare_claim(
-    key: SessionKey,
-    process: &AgentProcess,
-    (kind, says): (EvidenceKind, String),
-) -> Claim {
-    Claim {
-        is_inferred: true,
-        serving: match process.role {
-            Role::Host => Serving::Many,
-            _ => Serving::One,
-        },
-        ..Claim::new(
-            key,
-            Subject::Process(process.process.pid),
-            Evidence::new(kind, None, says),
-        )
     }
 }

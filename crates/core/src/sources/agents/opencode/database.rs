@@ -13,11 +13,10 @@ use whosup_sidecar::SessionId;
 use super::message::{Head, Part};
 use super::session::{Row, Turn, given_title, model_of};
 use crate::adapter::{Message, MessageRole};
+use crate::sources::agents::kit::database::{SessionRows, read_sessions};
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::sqlite::{Database, SqliteError, integer, text};
 
-/// How many sessions are read.
-const SESSIONS_MAX: usize = 200_000;
 /// How many sessions are asked for at once.
 const ASKED_MAX: usize = 500;
 /// How many parts of one message are read.
@@ -56,13 +55,6 @@ const COLUMNS: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct SessionDb(Database);
 
-/// The sessions of a database, and what was wrong with some.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
-    pub(super) wrong: Vec<String>,
-}
-
 impl SessionDb {
     /// Reads a database.
     ///
@@ -70,40 +62,12 @@ impl SessionDb {
     ///
     /// Why that can't be done, without its path.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        Database::read(path)
-            .map(Self)
-            .map_err(|error| error.reason())
+        Ok(Self(Database::read(path)?))
     }
 
     /// All sessions, without the dates of their messages.
-    pub(super) fn sessions(&self) -> Result<Rows, String> {
-        self.query_sessions().map_err(|error| error.reason())
-    }
-
-    fn query_sessions(&self) -> Result<Rows, SqliteError> {
-        let columns = self.0.columns("session")?;
-        let has = |wanted: &str| columns.iter().any(|column| column == wanted);
-        if !has("id") {
-            return Ok(Rows::default());
-        }
-        let selected: Vec<&str> = COLUMNS
-            .iter()
-            .map(|wanted| if has(wanted) { *wanted } else { "NULL" })
-            .collect();
-        let sql = format!("SELECT {} FROM session", selected.join(", "));
-        let read = self.0.rows(&sql, [], SESSIONS_MAX + 1, row_of)?;
-        let mut found = Rows::default();
-        if read.len() > SESSIONS_MAX {
-            let message = format!("it has more than {SESSIONS_MAX} sessions");
-            found.wrong.push(message);
-        }
-        for row in read.into_iter().take(SESSIONS_MAX) {
-            match row {
-                Ok(row) => found.rows.push(row),
-                Err(message) => found.wrong.push(message),
-            }
-        }
-        Ok(found)
+    pub(super) fn sessions(&self) -> Result<SessionRows<Row>, String> {
+        Ok(read_sessions(&self.0, "session", COLUMNS, row_of)?)
     }
 
     /// When the last message of each of these sessions was begun.
@@ -116,10 +80,8 @@ impl SessionDb {
                  WHERE session_id IN ({marks}) GROUP BY session_id"
             );
             let read = |row: &rusqlite::Row<'_>| Some((text(row, 0)?, integer(row, 1)?));
-            let rows = self
-                .0
-                .rows(&sql, rusqlite::params_from_iter(asked), ASKED_MAX, read)
-                .map_err(|error| error.reason())?;
+            let asked = rusqlite::params_from_iter(asked);
+            let rows = self.0.rows(&sql, asked, ASKED_MAX, read)?;
             found.extend(rows.into_iter().flatten());
         }
         Ok(found)
@@ -128,18 +90,14 @@ impl SessionDb {
     /// Where the conversation is; `None` if nothing has been said in it, or that cannot be
     /// made out.
     pub(super) fn turn(&self, id: &str) -> Result<Option<Turn>, String> {
-        self.query_turn(id).map_err(|error| error.reason())
-    }
-
-    fn query_turn(&self, id: &str) -> Result<Option<Turn>, SqliteError> {
         let sql = "SELECT id, time_created, data FROM message WHERE session_id = ?1
                    ORDER BY time_created DESC, id DESC LIMIT 1";
-        let read = |row: &rusqlite::Row<'_>| Some((text(row, 0)?, integer(row, 1)?, text(row, 2)?));
-        let last = self.0.rows(sql, [id], 1, read)?;
-        let Some(Some((message, begun_at_ms, data))) = last.into_iter().next() else {
-            return Ok(None);
+        let read = |row: &rusqlite::Row<'_>| {
+            let head = Head::parse(&text(row, 2)?)?;
+            Some((text(row, 0)?, integer(row, 1)?, head))
         };
-        let Some(head) = Head::parse(&data) else {
+        let last = self.0.rows(sql, [id], 1, read)?;
+        let Some(Some((message, begun_at_ms, head))) = last.into_iter().next() else {
             return Ok(None);
         };
         let sql = "SELECT time_created, data FROM part WHERE message_id = ?1 ORDER BY id";
@@ -152,10 +110,7 @@ impl SessionDb {
     /// All messages of a session that is counted, oldest first, or the last `last` of them:
     /// each with what a person typed, if that is a text.
     pub(super) fn records(&self, id: &str, last: Option<usize>) -> Result<Vec<Value>, String> {
-        let (rows_max, limit) = match last {
-            Some(last) => (last, format!("LIMIT {last}")),
-            None => (COUNTED_MAX, String::new()),
-        };
+        let limit = last.map_or_else(String::new, |last| format!("LIMIT {last}"));
         let sql = format!(
             "SELECT data AS message, CASE WHEN data LIKE '%\"user\"%' THEN
                  (SELECT part.data FROM part WHERE part.message_id = message.id
@@ -166,18 +121,14 @@ impl SessionDb {
              END AS typed FROM message
              WHERE session_id = ?1 ORDER BY time_created DESC, id DESC {limit}"
         );
-        let mut records = self
-            .0
-            .records(&sql, [id], rows_max)
-            .map_err(|error| error.reason())?;
+        let mut records = self.0.records(&sql, [id], last.unwrap_or(COUNTED_MAX))?;
         records.reverse();
         Ok(records)
     }
 
     /// The first thing that a person said, as a title.
     pub(super) fn first_prompt(&self, id: &str) -> Result<Option<String>, String> {
-        let said = self.said(id, "ASC", FIRST_PARTS_MAX);
-        let said = said.map_err(|error| error.reason())?;
+        let said = self.said(id, "ASC", FIRST_PARTS_MAX)?;
         let mut words = FirstWords::default();
         for prompt in said.iter().filter(|said| said.role == MessageRole::User) {
             words.add([prompt.text.as_str()], &WRAPPING);
@@ -187,9 +138,7 @@ impl SessionDb {
 
     /// The last things that were said, oldest first.
     pub(super) fn messages(&self, id: &str, messages_max: usize) -> Result<Vec<Message>, String> {
-        let mut said = self
-            .said(id, "DESC", messages_max)
-            .map_err(|error| error.reason())?;
+        let mut said = self.said(id, "DESC", messages_max)?;
         said.reverse();
         Ok(said)
     }
@@ -223,13 +172,13 @@ impl SessionDb {
     }
 }
 
-fn row_of(row: &rusqlite::Row<'_>) -> Result<Row, String> {
+fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let filled = |at| text(row, at).filter(|text| !text.is_empty());
     let id = text(row, 0).ok_or("`session.id` is not a text")?;
     let id = SessionId::parse(&id).map_err(|error| format!("`session.id`: {error}"))?;
     // One that is no id names nobody, and a session is not its own sub-agent.
     let parent = filled(1).and_then(|parent| SessionId::parse(&parent).ok());
-    Ok(Row {
+    let row = Row {
         parent: parent.filter(|parent| *parent != id),
         directory: filled(2).map(PathBuf::from),
         title: filled(3).as_deref().and_then(given_title),
@@ -241,7 +190,8 @@ fn row_of(row: &rusqlite::Row<'_>) -> Result<Row, String> {
         is_archived: integer(row, 8).is_some(),
         database: 0,
         id,
-    })
+    };
+    Ok((row, None))
 }
 
 #[cfg(test)]

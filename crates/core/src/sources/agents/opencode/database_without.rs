@@ -7,17 +7,11 @@ use serde_json::Value;
 
 use super::session::{Row, Turn};
 use crate::adapter::Message;
+use crate::sources::agents::kit::database::SessionRows;
 
 /// There is none.
 #[derive(Debug)]
 pub(super) enum SessionDb {}
-
-/// The sessions of a database, and what was wrong with some.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
-    pub(super) wrong: Vec<String>,
-}
 
 impl SessionDb {
     /// Can't read it.
@@ -25,7 +19,7 @@ impl SessionDb {
         Err("this build can't read databases".to_owned())
     }
 
-    pub(super) fn sessions(&self) -> Result<Rows, String> {
+    pub(super) fn sessions(&self) -> Result<SessionRows<Row>, String> {
         match *self {}
     }
 

@@ -20,29 +20,24 @@ pub(super) struct RealPaths<'a>(pub(super) &'a Mounts);
 impl RealPaths<'_> {
     /// The session is one of the process's directory.
     pub(super) fn are_beside(self, process: &AgentProcess, row: &Row) -> bool {
-        let Some(directory) = &row.directory else {
-            return false;
-        };
-        let real = self.0.real_path(directory);
-        let mut own = process.work_dirs();
-        own.any(|own| real == composed(own.to_owned()) || directory == own)
+        row.directory.as_ref().is_some_and(|directory| {
+            let real = self.0.real_path(directory);
+            let mut own = process.work_dirs();
+            own.any(|own| real == composed(own.to_owned()) || directory == own)
+        })
     }
 }
 
 /// The session was born, or got a message, since the process began.
 pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
-    let Ok(began) = process.process.began_at_ms else {
-        return false;
-    };
-    let earliest = began.saturating_sub(ROUNDING_MS);
-    let dates = [row.created_at_ms, row.last_message_at_ms];
-    dates.into_iter().flatten().any(|at| at >= earliest)
+    let newest = row.created_at_ms.max(row.last_message_at_ms);
+    let began = process.process.began_at_ms.as_ref();
+    began.is_ok_and(|began| newest >= Some(began.saturating_sub(ROUNDING_MS)))
 }
 
 /// The process's arguments name the session.
 pub(super) fn is_named(process: &AgentProcess, row: &Row) -> bool {
-    let named = process.named_session();
-    named.is_some_and(|named| row.id.as_str() == named)
+    process.named_session() == Some(row.id.as_str())
 }
 
 /// The session that a process started with `--continue` resumed: of the process's directory
@@ -67,11 +62,8 @@ pub(super) fn continued<'a>(
     let there: Vec<&Row> = rows.iter().filter(was_there).collect();
     let newest = there.iter().copied().max_by_key(|row| row.updated_at_ms)?;
     let updated = newest.updated_at_ms?;
-    let is_tie = there
-        .iter()
-        .filter(|row| row.updated_at_ms == Some(updated))
-        .count()
-        > 1;
+    let is_newest = |row: &&&Row| row.updated_at_ms == Some(updated);
+    let is_tie = there.iter().filter(is_newest).count() > 1;
     let is_recent = began.saturating_sub(updated) < CONTINUED_MS_MAX;
     // A session below may belong to another project, in which opencode would not offer it.
     let is_here = real.are_beside(process, newest);

@@ -10,10 +10,8 @@ use crate::adapter::{HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPla
 use crate::machine::Environment;
 use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
 
-/// The plugin, with a place for the program.
+/// The plugin, with `"PROGRAM"` in the place of the program.
 const PLUGIN: &str = include_str!("plugin.js");
-/// The place.
-const PROGRAM: &str = "\"PROGRAM\"";
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
@@ -55,5 +53,5 @@ fn plugin_file(environment: &Environment) -> Option<PathBuf> {
 
 fn plugin(command: &HookCommand) -> String {
     let program = serde_json::Value::from(command.program.as_str()).to_string();
-    PLUGIN.replacen(PROGRAM, &program, 1)
+    PLUGIN.replacen("\"PROGRAM\"", &program, 1)
 }

@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::file::FileFacts;
 
 use super::Relative;
 use crate::adapter::RunStart;
-use crate::sources::transcript::{Stopped, TailBounds, TranscriptError, TranscriptFile};
+use crate::sources::agents::kit::reading::open_if_there;
+use crate::sources::transcript::{Stopped, TailBounds, TranscriptError};
 
 /// How far back from its end the log is read: some ten thousand prompts.
 const LOG_BOUNDS: TailBounds = TailBounds {
@@ -77,9 +78,8 @@ pub(super) fn read(
     since_ms: i64,
     agent: &Relative,
 ) -> Result<Option<Log>, TranscriptError> {
-    let file = match TranscriptFile::open(path) {
-        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
-        opened => opened?,
+    let Some(file) = open_if_there(path)? else {
+        return Ok(None);
     };
     let mut log = Log {
         path: path.to_owned(),
@@ -102,9 +102,8 @@ pub(super) fn read(
         }
         let text = std::str::from_utf8(line.bytes()).unwrap_or_default();
         let after_hole = after_hole(text);
-        if after_hole.is_some() {
-            log.hole_until_ms = log.hole_until_ms.or(Some(next_at_ms));
-        }
+        let hole_until_ms = after_hole.map(|_| next_at_ms);
+        log.hole_until_ms = log.hole_until_ms.or(hole_until_ms);
         let Some(line) = Entry::parse(after_hole.unwrap_or(text)) else {
             continue;
         };
@@ -158,15 +157,14 @@ impl Log {
             run.asked_at_ms = run.asked_at_ms.or(Some(entry.at_ms));
         }
         let is_made = entry.message == MADE_MESSAGE;
-        let session = match is_made {
-            true => entry.field("id"),
-            false if SESSION_MESSAGES.contains(&&*entry.message) => entry.field("session.id"),
-            false => None,
+        let session = match &*entry.message {
+            MADE_MESSAGE => entry.field("id"),
+            message if SESSION_MESSAGES.contains(&message) => entry.field("session.id"),
+            _ => None,
         };
         let Some(session) = session else { return };
-        run.worked_on
-            .entry(session.to_owned())
-            .or_insert(entry.at_ms);
+        let worked_on = run.worked_on.entry(session.to_owned());
+        worked_on.or_insert(entry.at_ms);
         let parent = entry.field("parentID");
         if is_made && parent.is_some_and(|parent| parent != "undefined") {
             self.sub_agents.insert(session.to_owned());
@@ -184,36 +182,34 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn parse(line: &'a str) -> Option<Self> {
-        let mut entry = Self {
-            at_ms: 0,
-            run: "",
-            message: Cow::Borrowed(""),
-            fields: Vec::new(),
-        };
-        let mut at_ms = None;
+        let (mut at_ms, mut run) = (None, None);
+        let mut message = Cow::Borrowed("");
+        let mut fields = Vec::new();
         let mut rest = line;
         for _ in 0..FIELDS_MAX {
             let Some((name, value, after)) = next_field(rest) else {
                 break;
             };
             rest = after;
-            match (name, &value) {
-                ("timestamp", _) => {
-                    at_ms = Some(value.parse::<Timestamp>().ok()?.as_millisecond());
-                }
-                ("run", Cow::Borrowed(run)) => entry.run = run,
-                ("message", _) => {
-                    entry.message = value;
+            match (name, value) {
+                ("timestamp", value) => at_ms = Some(value.parse::<Timestamp>().ok()?),
+                ("run", Cow::Borrowed(value)) => run = Some(value),
+                ("message", value) => {
+                    message = value;
                     // The fields of most lines are not needed.
-                    if !has_fields(&entry.message) {
+                    if !has_fields(&message) {
                         break;
                     }
                 }
-                _ => entry.fields.push((name, value)),
+                (name, value) => fields.push((name, value)),
             }
         }
-        entry.at_ms = at_ms?;
-        (!entry.run.is_empty()).then_some(entry)
+        Some(Self {
+            at_ms: at_ms?.as_millisecond(),
+            run: run.filter(|run| !run.is_empty())?,
+            message,
+            fields,
+        })
     }
 
     fn field(&self, wanted: &str) -> Option<&str> {

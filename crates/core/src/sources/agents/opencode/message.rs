@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::session::{RunningTool, Turn};
 use crate::adapter::MessageRole;
+use crate::sources::agents::kit::dialect::{text_at, value_at};
 
 /// The errors of a call that a person refused without a reason: the turn is over then, and
 /// the model is not asked again. After a refusal with a reason the turn continues.
@@ -30,13 +31,11 @@ impl Head {
             "assistant" => MessageRole::Assistant,
             _ => return None,
         };
-        let completed = value.get("time").and_then(|time| time.get("completed"));
-        let is_given = |field: Option<&Value>| field.is_some_and(|value| !value.is_null());
-        let finish = value.get("finish").and_then(Value::as_str);
+        let is_given = |place: &str| value_at(&value, place).is_some_and(|field| !field.is_null());
         Some(Self {
             role,
-            is_complete: is_given(completed) || is_given(value.get("error")),
-            calls_tools: finish == Some("tool-calls"),
+            is_complete: is_given("/time/completed") || is_given("/error"),
+            calls_tools: text_at(&value, "/finish") == Some("tool-calls"),
         })
     }
 
@@ -48,10 +47,8 @@ impl Head {
         if is_done && (!self.calls_tools || is_refused()) {
             return Turn::Ended;
         }
-        let tool = parts
-            .iter()
-            .filter_map(|(called_at_ms, json)| running_tool(json, *called_at_ms))
-            .next_back();
+        let mut newest_first = parts.iter().rev();
+        let tool = newest_first.find_map(|(at_ms, json)| running_tool(json, *at_ms));
         Turn::GoesOn {
             since_ms: begun_at_ms,
             tool: tool.filter(|_| !self.is_complete),
@@ -84,30 +81,22 @@ impl Part {
 
 fn running_tool(json: &str, called_at_ms: i64) -> Option<RunningTool> {
     let value: Value = serde_json::from_str(json).ok()?;
-    if value.get("type")?.as_str()? != "tool" {
-        return None;
-    }
-    let state = value.get("state")?;
-    let is_running = matches!(state.get("status")?.as_str()?, "pending" | "running");
-    is_running.then(|| {
-        Some(RunningTool {
-            name: value.get("tool")?.as_str()?.to_owned(),
-            called_at_ms,
-            has_begun: state
-                .get("metadata")
-                .is_some_and(|metadata| !metadata.is_null()),
-        })
-    })?
+    let is_tool = text_at(&value, "/type") == Some("tool");
+    let is_running = matches!(text_at(&value, "/state/status")?, "pending" | "running");
+    let name = value.get("tool")?.as_str()?;
+    let metadata = value_at(&value, "/state/metadata");
+    (is_tool && is_running).then(|| RunningTool {
+        name: name.to_owned(),
+        called_at_ms,
+        has_begun: metadata.is_some_and(|metadata| !metadata.is_null()),
+    })
 }
 
 fn is_refused(json: &str) -> bool {
-    let Ok(value) = serde_json::from_str::<Value>(json) else {
-        return false;
-    };
-    let error = value.pointer("/state/error").and_then(Value::as_str);
-    let is_tool = value.get("type").and_then(Value::as_str) == Some("tool");
+    let value: Value = serde_json::from_str(json).unwrap_or_default();
+    let error = text_at(&value, "/state/error");
     let said = error.map(|error| error.strip_prefix("Error: ").unwrap_or(error));
-    is_tool && said.is_some_and(|said| REFUSALS.contains(&said))
+    text_at(&value, "/type") == Some("tool") && said.is_some_and(|said| REFUSALS.contains(&said))
 }
 
 #[cfg(test)]

@@ -54,20 +54,21 @@ mod session;
 mod sketches;
 mod tokens;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::AgentId;
 
+use self::database::SessionDb;
 use crate::adapter::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Sketch,
     WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
-use crate::sources::agents::kit::database::with_wal;
+use crate::sources::agents::kit::database::{sessions_by, with_wal};
 use crate::sources::agents::kit::folder::{metadata, names_in};
+use crate::sources::agents::kit::reading::found_or_problem;
 
 /// The variable that moves the data of all programs.
 const DATA_VARIABLE: &str = "XDG_DATA_HOME";
@@ -130,10 +131,11 @@ impl Adapter for OpenCode {
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let default = || Some(environment.home()?.join(".local/share"));
         let data = environment.directory(DATA_VARIABLE).or_else(default);
-        let Some(data) = data.map(|data| data.join(self.0.profile.id)) else {
-            return Vec::new();
-        };
-        vec![self.0.database_named_by(environment, &data).unwrap_or(data)]
+        let home = data.map(|data| {
+            let data = data.join(self.0.profile.id);
+            self.0.database_named_by(environment, &data).unwrap_or(data)
+        });
+        home.into_iter().collect()
     }
 
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
@@ -164,19 +166,17 @@ impl Adapter for OpenCode {
         messages_max: usize,
     ) -> Found<Vec<Message>> {
         let mut problems = Vec::new();
+        let mut found = Vec::new();
         for path in self.0.databases_of(&sketch.key.home, &mut problems) {
-            let read = database::SessionDb::read(&path)
-                .and_then(|database| database.messages(sketch.key.session.as_str(), messages_max));
-            match read {
-                Ok(messages) if messages.is_empty() => {}
-                Ok(found) => return Found { found, problems },
-                Err(reason) => problems.push(Problem::at(&self.0.id(), &path, reason)),
+            if found.is_empty() {
+                let id = sketch.key.session.as_str();
+                let read = self
+                    .0
+                    .read(&path, |database| database.messages(id, messages_max));
+                found = read.take(&mut problems);
             }
         }
-        Found {
-            found: Vec::new(),
-            problems,
-        }
+        Found { found, problems }
     }
 
     fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
@@ -190,14 +190,9 @@ impl Adapter for OpenCode {
         each: &mut dyn FnMut(usize, &[Value]),
     ) -> Option<Vec<Problem>> {
         let mut problems = Vec::new();
-        let mut of_homes: BTreeMap<&Path, Vec<(usize, &str)>> = BTreeMap::new();
-        for (at, sketch) in sketches.iter().enumerate() {
-            let of_home = of_homes.entry(&sketch.key.home).or_default();
-            of_home.push((at, sketch.key.session.as_str()));
-        }
-        for (home, sessions) in of_homes {
+        for (home, sessions) in sessions_by(sketches, |sketch| Some(&*sketch.key.home)) {
             for path in self.0.databases_of(home, &mut problems) {
-                let read = database::SessionDb::read(&path).and_then(|database| {
+                let read = self.0.read(&path, |database| {
                     for (at, id) in &sessions {
                         let records = database.records(id, None)?;
                         if !records.is_empty() {
@@ -206,8 +201,7 @@ impl Adapter for OpenCode {
                     }
                     Ok(())
                 });
-                let problem = read.err();
-                problems.extend(problem.map(|why| Problem::at(&self.0.id(), &path, why)));
+                read.take(&mut problems);
             }
         }
         Some(problems)
@@ -230,10 +224,7 @@ impl Adapter for OpenCode {
     }
 
     fn watch_paths(&self, _machine: &Machine, home: &Home) -> Vec<WatchPath> {
-        let directory = match home.root.parent() {
-            Some(parent) if is_database(&home.root) => parent,
-            _ => &home.root,
-        };
+        let directory = directory_of(&home.root);
         let paths = [directory.to_owned(), directory.join("log")];
         paths.map(WatchPath::at).into()
     }
@@ -262,25 +253,33 @@ impl Relative {
         if is_database(home) {
             return vec![home.to_owned()];
         }
-        match names_in(home, scan::HOME_ENTRIES_MAX) {
-            Ok(names) => {
-                let is_other = |stem: &str| {
-                    let mut starts = self.other_databases.iter();
-                    starts.any(|start| stem.starts_with(start))
-                };
-                let is_its = |name: &&str| {
-                    let stem = name.strip_suffix(".db");
-                    stem.is_some_and(|stem| stem == self.profile.id || is_other(stem))
-                };
-                let its = names.texts().filter(is_its).take(scan::DATABASES_MAX);
-                its.map(|name| home.join(name)).collect()
-            }
-            Err(error) => {
-                problems.push(Problem::at(&self.id(), home, error));
-                Vec::new()
-            }
-        }
+        let names = names_in(home, scan::HOME_ENTRIES_MAX);
+        let names = names.map_err(|error| Problem::at(&self.id(), home, error));
+        let names = found_or_problem(names).take(problems);
+        let is_its = |name: &&str| {
+            let stem = name.strip_suffix(".db").unwrap_or_default();
+            let mut others = self.other_databases.iter();
+            stem == self.profile.id || others.any(|start| stem.starts_with(start))
+        };
+        let its = names.texts().filter(is_its).take(scan::DATABASES_MAX);
+        its.map(|name| home.join(name)).collect()
     }
+
+    /// Reads something in the database at `path`.
+    fn read<T: Default>(
+        &self,
+        path: &Path,
+        read: impl FnOnce(&SessionDb) -> Result<T, String>,
+    ) -> Found<T> {
+        let read = SessionDb::read(path).and_then(|database| read(&database));
+        found_or_problem(read.map_err(|why| Problem::at(&self.id(), path, why)))
+    }
+}
+
+/// The directory that the database and the log of a home are in.
+fn directory_of(home: &Path) -> &Path {
+    let is_inside = is_database(home);
+    home.parent().filter(|_| is_inside).unwrap_or(home)
 }
 
 /// A home that is a database, and not the directory of one.

@@ -6,6 +6,27 @@
 
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 
+/// Commands that run no session, with which the agents made from it have others too.
+pub(in super::super) const AUXILIARY: &[&str] = &[
+    "agent",
+    "auth",
+    "completion",
+    "db",
+    "debug",
+    "export",
+    "import",
+    "mcp",
+    "models",
+    "plug",
+    "plugin",
+    "pr",
+    "providers",
+    "session",
+    "stats",
+    "uninstall",
+    "upgrade",
+];
+
 /// opencode's programs.
 pub(in super::super) static PROGRAMS: CommandLine = CommandLine {
     programs: &[
@@ -45,28 +66,7 @@ pub(in super::super) static PROGRAMS: CommandLine = CommandLine {
     commands: &[
         (Role::Host, &["acp", "serve", "web"]),
         (Role::Client, &["attach"]),
-        (
-            Role::Auxiliary,
-            &[
-                "agent",
-                "auth",
-                "completion",
-                "db",
-                "debug",
-                "export",
-                "import",
-                "mcp",
-                "models",
-                "plug",
-                "plugin",
-                "pr",
-                "providers",
-                "session",
-                "stats",
-                "uninstall",
-                "upgrade",
-            ],
-        ),
+        (Role::Auxiliary, AUXILIARY),
     ],
     options: &[(Role::Client, &["--attach"])],
     session: &[Named::Option(&["--session", "-s"])],
@@ -105,10 +105,8 @@ pub(super) fn may_be_server_of(
         .option("--attach")
         .or_else(|| programs.word_after(client, "attach"));
     let asked = url.and_then(port_of_url);
-    match (port(server), asked) {
-        (Some(listening), Some(asked)) => listening == asked,
-        _ => true,
-    }
+    let ports = port(server).zip(asked);
+    ports.is_none_or(|(listening, asked)| listening == asked)
 }
 
 fn port(program: &Program<'_>) -> Option<u16> {

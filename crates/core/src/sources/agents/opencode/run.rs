@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use whosup_process::Pid;
 
 use super::log::{Log, Run};
-use crate::adapter::{AgentProcess, LoggedRun, Look, PlacedRuns};
+use crate::adapter::{AgentProcess, LoggedRun, PlacedRuns};
+use crate::sources::agents::kit::scan::Scan;
 
 /// The runs of a log, as the solver has placed them.
 #[derive(Debug)]
@@ -16,7 +17,8 @@ pub(super) struct Runs {
 
 impl Runs {
     /// Has the runs of `log` placed.
-    pub(super) fn new(log: Log, look: &Look<'_>, processes: &[&AgentProcess]) -> Self {
+    pub(super) fn new(log: Log, scan: &Scan<'_>) -> Self {
+        let processes: Vec<&AgentProcess> = scan.look.processes_of(scan.home).collect();
         let runs = log.runs.iter().filter_map(|(name, run)| {
             Some(LoggedRun {
                 name: name.clone(),
@@ -26,7 +28,10 @@ impl Runs {
             })
         });
         let runs: Vec<LoggedRun> = runs.collect();
-        let placed = look.matcher.place_runs(&runs, processes, look.machine);
+        let placed = scan
+            .look
+            .matcher
+            .place_runs(&runs, &processes, scan.look.machine);
         Self { log, placed }
     }
 

@@ -8,6 +8,7 @@ use whosup_sidecar::SessionId;
 use super::Relative;
 use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
+use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::title::one_line;
 
 /// What opencode calls a session until it has found a title for it.
@@ -76,8 +77,7 @@ pub(super) fn given_title(title: &str) -> Option<String> {
 /// The model in the column `model`: `{"id": …, "providerID": …}`.
 pub(super) fn model_of(json: &str) -> Option<String> {
     let value: Value = serde_json::from_str(json).ok()?;
-    let id = value.get("id")?.as_str()?;
-    (!id.is_empty()).then(|| id.to_owned())
+    text_at(&value, "/id").map(str::to_owned)
 }
 
 /// Where the conversation is, by its last message.
@@ -118,23 +118,20 @@ impl Turn {
         began_at_ms: Option<i64>,
         asked_at_ms: Option<i64>,
     ) -> (Phase, Option<WaitingFor>) {
-        let Self::GoesOn { since_ms, tool } = self else {
-            return (Phase::Idle, None);
+        let tool = match self {
+            Self::GoesOn { since_ms, tool } if began_at_ms.is_some_and(|at| at <= *since_ms) => {
+                tool
+            }
+            _ => return (Phase::Idle, None),
         };
-        if began_at_ms.is_none_or(|began| began > *since_ms) {
-            return (Phase::Idle, None);
-        }
+        let may_be_asked_for = |tool: &RunningTool| {
+            let is_asked = asked_at_ms >= Some(tool.called_at_ms);
+            !tool.has_begun && PROMPT_TOOLS.contains(&tool.name.as_str()) && is_asked
+        };
+        let waiting = |what| (Phase::Waiting, Some(what));
         match tool {
-            Some(tool) if tool.name == QUESTION_TOOL => {
-                (Phase::Waiting, Some(WaitingFor::Question))
-            }
-            Some(tool)
-                if !tool.has_begun
-                    && PROMPT_TOOLS.contains(&tool.name.as_str())
-                    && asked_at_ms.is_some_and(|asked| asked >= tool.called_at_ms) =>
-            {
-                (Phase::Waiting, Some(WaitingFor::Permission))
-            }
+            Some(tool) if tool.name == QUESTION_TOOL => waiting(WaitingFor::Question),
+            Some(tool) if may_be_asked_for(tool) => waiting(WaitingFor::Permission),
             _ => (Phase::Working, None),
         }
     }

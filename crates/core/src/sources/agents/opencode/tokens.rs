@@ -32,13 +32,11 @@ fn record_of(row: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(row, pointer);
     let is_reply = text("/message/role") == Some("assistant");
     let created = value_at(row, "/message/time/created");
+    let typed = text("/typed/text").filter(|_| !is_reply);
     let model = text("/message/modelID").filter(|_| is_reply);
     Record {
         at_ms: created.and_then(Value::as_i64),
-        typed: text("/typed/text")
-            .filter(|_| !is_reply)
-            .into_iter()
-            .collect(),
+        typed: typed.into_iter().collect(),
         work_dir: text("/message/path/cwd"),
         model,
         counted_model: model,
@@ -58,12 +56,10 @@ fn tokens_of(row: &Value) -> TokenCount {
     let (cached_input, cache_writes) = (count("cache/read"), count("cache/write"));
     let output = visible.map(|visible| visible.saturating_add(reasoning.unwrap_or(0)));
     // As the terminal shows it: of the last reply that has an output.
-    let parts = [input, output, cached_input, cache_writes]
-        .into_iter()
-        .flatten();
-    let all = parts.fold(0, u64::saturating_add);
+    let parts = [input, output, cached_input, cache_writes].into_iter();
+    let all = parts.flatten().fold(0, u64::saturating_add);
     TokenCount {
-        context: (visible.is_some_and(|visible| visible > 0) && !is_summary(row)).then_some(all),
+        context: (visible > Some(0) && !is_summary(row)).then_some(all),
         input,
         cached_input,
         cache_writes,
