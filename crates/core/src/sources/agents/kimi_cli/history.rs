@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use whosup_sidecar::SessionId;
 
 use super::log::{Event, EventKind, Log, Span, local_clock_ahead_ms, time_of};
-use super::session::Dates;
+use super::wire::Dates;
 use crate::adapter::Switch;
 use crate::adapter::claim::CLOCK_SLACK_MS;
 

@@ -24,30 +24,25 @@ mod log;
 mod logs;
 mod process;
 mod session;
-mod sidecar;
 mod untouched;
 mod wire;
 mod work_dir;
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
-use whosup_sidecar::{AgentId, StrictObject};
+use whosup_sidecar::AgentId;
 
 use self::session::Reading;
 use self::wire::DIALECT;
 use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
-use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::kimi_wire;
+use crate::machine::problem::Found;
+use crate::sources::agents::kit::document::from_object;
+use crate::sources::agents::kit::kimi_wire::{SessionFiles, of_untouched};
 use crate::sources::agents::kit::title::one_line;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-cli");
 
-/// The variable that moves the share directory.
-const HOME_VARIABLE: &str = "KIMI_SHARE_DIR";
-/// Where it is by default, below the user's home.
-const DEFAULT_HOME: &str = ".kimi";
 /// How long a `state.json` may be: it has the session's whole to-do list.
 const STATE_BYTES_MAX: u64 = 4 << 20;
 
@@ -55,11 +50,18 @@ const STATE_BYTES_MAX: u64 = 4 << 20;
 #[derive(Debug, Clone, Copy)]
 pub struct KimiCli;
 
+static FILES: SessionFiles = SessionFiles {
+    agent: AGENT,
+    dialect: &DIALECT,
+    wire: session::WIRE,
+    folder_of: work_dir::folder_of,
+};
+
 static PROFILE: Profile = Profile {
     id: "kimi-cli",
     name: "Kimi CLI",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".kimi",
+    home_variables: &["KIMI_SHARE_DIR"],
     detection: "its log, which dates the sessions that a process made or resumed; a sidecar where there is one",
     checked_against: "1.50.0, 2026-11",
     has_session_at_launch: true,
@@ -96,63 +98,19 @@ impl Adapter for KimiCli {
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         // Nor has it a title: that is written when a turn has ended.
         if sketch.lacks_transcript && sketch.transcript.is_none() {
-            return Found::clean(kimi_wire::of_untouched());
+            return Found::clean(of_untouched());
         }
-        let Some(directory) = session_directory(sketch) else {
-            return Found::default();
-        };
-        let described = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
-        let Found {
-            mut found,
-            mut problems,
-        } = described;
-        let path = directory.join("state.json");
-        match read_title(&path) {
-            Ok(Some(title)) => {
-                found.is_title_a_prompt = !title.is_given;
-                found.title = Some(title.text);
+        FILES.describe(sketch, |path, found| {
+            let title = from_object(path, STATE_BYTES_MAX, |state| {
+                let title = state.opt_string("custom_title")?.and_then(one_line);
+                Ok((title, state.opt_bool("title_generated")?))
+            })?;
+            if let Some((Some(title), is_given)) = title {
+                found.title = Some(title);
+                // A person or a model gave it. Otherwise it is the first prompt, cut.
+                found.is_title_a_prompt = is_given != Some(true);
             }
-            Ok(None) => {}
-            Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
-        }
-        Found { found, problems }
+            Ok(())
+        })
     }
-}
-
-/// The directory of a session: beside its transcript, or, before there is one,
-/// by the MD5 of where it works.
-fn session_directory(sketch: &Sketch) -> Option<PathBuf> {
-    if let Some(transcript) = &sketch.transcript {
-        return transcript.parent().map(Path::to_owned);
-    }
-    let folder = work_dir::folder_of(sketch.work_dir.as_deref()?)?;
-    let sessions = sketch.key.home.join("sessions");
-    Some(sessions.join(folder).join(sketch.key.session.as_str()))
-}
-
-/// A title in a session's `state.json`.
-struct Title {
-    text: String,
-    /// A person or a model gave it. Otherwise it is the first prompt, cut.
-    is_given: bool,
-}
-
-fn read_title(path: &Path) -> Result<Option<Title>, String> {
-    let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        // There is none before the first turn has ended.
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.reason()),
-    };
-    let state = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
-    let text = state
-        .opt_string("custom_title")
-        .map_err(|error| error.to_string())?;
-    let is_given = state
-        .opt_bool("title_generated")
-        .map_err(|error| error.to_string())?;
-    Ok(text.and_then(one_line).map(|text| Title {
-        text,
-        is_given: is_given == Some(true),
-    }))
 }

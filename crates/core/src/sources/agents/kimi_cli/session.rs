@@ -5,29 +5,24 @@ mod folder;
 mod search;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use whosup_process::Pid;
-use whosup_sidecar::file::ReadFileError;
-use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::{ReadSidecarError, SessionId, Sidecar, read_sidecar_in};
 
-use super::history::History;
 use super::log::Log;
-use super::logs;
-use super::untouched::BEGAN_SLACK_MS;
-use super::work_dir::{FolderKind, folder_of};
-use super::{AGENT, process, sidecar, wire, work_dir};
-use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
-use crate::adapter::phase::PhaseFact;
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch, Unclaimed};
-use crate::machine::problem::{Found, Problem};
+use super::wire::{self, Dates};
+use super::work_dir::{self, FolderKind, folder_of};
+use super::{AGENT, logs};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Subject};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::{Scan, may_have_written_since};
 use crate::sources::agents::kit::sidecar_facts;
-use crate::sources::trust::trust_of;
 
 use directory::SessionDir;
-pub(super) use directory::{Dates, below};
+pub(super) use directory::below;
 
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
@@ -39,88 +34,57 @@ pub(super) const SIDECAR: &str = "runtime.json";
 
 /// One home's scan while it grows.
 pub(super) struct Reading<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
+    scan: Scan<'a>,
     /// The local directories that are known, by their folders.
     work_dirs: HashMap<String, PathBuf>,
-    claims: Vec<Box<Claim>>,
     sketches: OnePerSession,
     /// Sessions that have a sidecar which cannot be read.
     unread: BTreeSet<SessionId>,
     /// The log, once it was looked for.
     log: Option<Option<Log>>,
-    problems: Vec<Problem>,
 }
 
-/// What the sidecar of a session shows besides its claim.
-struct FromSidecar {
-    /// The process that it names; `None` if that has released the session.
-    pid: Option<Pid>,
-    work_dir: PathBuf,
-    agent_version: Option<String>,
-    endpoint: Option<String>,
-    facts: Vec<PhaseFact>,
-}
-
-/// Which sidecars make claims.
-#[derive(Clone, Copy)]
-enum Keep<'a> {
-    All,
-    Naming(&'a [Pid]),
-}
+/// A sidecar, and the facts of its file.
+type ReadSidecar = (Sidecar, FileFacts);
 
 impl<'a> Reading<'a> {
     pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
         let mut reading = Self {
-            look,
-            home,
+            scan: Scan::new(AGENT, look, home),
             work_dirs: HashMap::new(),
-            claims: Vec::new(),
             sketches: OnePerSession::new(|path| wire::DIALECT.said(path)),
             unread: BTreeSet::new(),
             log: None,
-            problems: Vec::new(),
         };
         if look.depth.is_walk() {
-            match work_dir::read(&home.root) {
-                Ok(work_dirs) => reading.work_dirs = work_dirs,
-                Err(error) => reading.problem(&home.root.join("kimi.json"), error),
-            }
+            reading.work_dirs = reading.listed_work_dirs();
         }
         // The kernel shows the directory of a process without the list.
-        for process in look.processes_of(home) {
-            for path in process.work_dirs() {
-                if let Some(folder) = folder_of(path) {
-                    reading.work_dirs.insert(folder, path.to_owned());
-                }
-            }
+        for path in look.processes_of(home).flat_map(AgentProcess::work_dirs) {
+            let folder = folder_of(path).map(|folder| (folder, path.to_owned()));
+            reading.work_dirs.extend(folder);
         }
         reading
     }
 
     /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
-        let seekers_of = self.seekers_of();
-        let is_all = self.look.depth.is_walk();
-        let folders = if is_all {
-            self.names(&self.sessions(), FOLDERS_MAX)
-                .texts()
-                .map(str::to_owned)
-                .collect()
+        let seekers_of = self.scan.seekers_by(folder_of);
+        let is_all = self.scan.look.depth.is_walk();
+        let folders: Vec<String> = if is_all {
+            let names = self.scan.names(&self.sessions(), FOLDERS_MAX);
+            names.texts().map(str::to_owned).collect()
         } else {
-            let mut folders: Vec<String> = seekers_of.keys().cloned().collect();
-            folders.sort_unstable();
-            folders
+            seekers_of.keys().cloned().collect()
         };
         let mut partly_read = Vec::new();
         for folder in &folders {
-            let seekers = seekers_of.get(folder).map(Vec::as_slice);
-            let seekers = seekers.unwrap_or_default();
+            let seekers = seekers_of.get(folder).map_or(&[][..], Vec::as_slice);
             match FolderKind::of(folder) {
                 // One after the other: there may be many sessions in each.
                 Some(FolderKind::Local) if is_all => {
                     let folder = self.read_folder(folder, seekers);
-                    self.date_folder(folder, is_all);
+                    self.date_folder(folder);
                 }
                 Some(FolderKind::Local) => partly_read.push(self.read_named(folder, seekers)),
                 Some(FolderKind::Remote) => self.sketch_remote(folder),
@@ -128,79 +92,55 @@ impl<'a> Reading<'a> {
                 None => {}
             }
         }
-        if !is_all {
-            if !self.are_all_accounted_for() {
-                for folder in &mut partly_read {
-                    self.read_touched(folder);
-                }
-            }
-            let mut silent = Vec::new();
-            for folder in partly_read {
-                silent.extend(self.date_folder(folder, is_all));
-            }
-            self.search_for(&silent, &folders);
+        if is_all {
+            return;
         }
+        if !self.are_all_accounted_for() {
+            for folder in &mut partly_read {
+                self.read_touched(folder);
+            }
+        }
+        let mut silent = Vec::new();
+        for folder in partly_read {
+            silent.extend(self.date_folder(folder));
+        }
+        self.search_for(&silent, &folders);
     }
 
     pub(super) fn finish(self) -> Found<AgentScan> {
-        Found {
-            found: self.sketches.into_scan(self.claims),
-            problems: self.problems,
-        }
+        self.scan.finish(self.sketches)
     }
 
     fn sessions(&self) -> PathBuf {
-        self.home.root.join("sessions")
+        self.scan.home.root.join("sessions")
     }
 
-    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
-    }
-
-    /// The processes that may serve a session, by the folder of their directory.
-    fn seekers_of(&self) -> HashMap<String, Vec<&'a AgentProcess>> {
-        let mut seekers: HashMap<String, Vec<_>> = HashMap::new();
-        for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session {
-                for folder in process.work_dirs().filter_map(folder_of) {
-                    seekers.entry(folder).or_default().push(process);
-                }
-            }
-        }
-        seekers
+    /// The local directories that `kimi.json` lists, by their folders.
+    fn listed_work_dirs(&mut self) -> HashMap<String, PathBuf> {
+        let home = &self.scan.home.root;
+        work_dir::read(home).unwrap_or_else(|error| {
+            self.scan.problem(&home.join("kimi.json"), error);
+            HashMap::new()
+        })
     }
 
     /// The log lines that may concern a process, if any log can be read.
     fn log(&mut self) -> Option<Log> {
-        if self.log.is_none() {
-            let processes = self.look.processes_of(self.home);
-            let began = processes.map(|process| process.process.began_at_ms.clone().ok());
-            // `None`, if one of them is of unknown age.
-            let since = began.min().flatten();
-            let since = since.map(|began| began.saturating_sub(BEGAN_SLACK_MS));
-            let folder = self.home.root.join(logs::FOLDER);
-            let read = logs::read(&folder, since, &mut |path, message| {
-                self.problem(path, message)
-            });
-            self.log = Some(read);
-        }
-        self.log.clone().flatten()
-    }
-
-    /// The log's events for the sessions of one folder.
-    fn history(&mut self, born: impl IntoIterator<Item = (SessionId, Option<i64>)>) -> History {
-        let log = self.log().unwrap_or_default();
-        let processes = self.look.processes_of(self.home);
-        let sessions = processes.filter(|process| process.role == Role::Session);
-        let began = sessions.filter_map(|process| process.process.began_at_ms.clone().ok());
-        History::new(log, born, began.collect())
+        let log = self.log.get_or_insert_with(|| {
+            let since_ms = may_have_written_since(self.scan.processes());
+            let folder = self.scan.home.root.join(logs::FOLDER);
+            logs::read(&folder, since_ms, &mut |path, message| {
+                self.scan.problem(path, message);
+            })
+        });
+        log.clone()
     }
 
     /// Sessions that work on another machine: their directory does not identify a process
     /// here, and a PID in their sidecar may belong to that machine.
     fn sketch_remote(&mut self, folder: &str) {
         for session in self.sessions_in(folder) {
-            let mut sketch = Sketch::new(self.key(&session.id));
+            let mut sketch = Sketch::new(self.scan.key(&session.id));
             sketch.born_at_ms = self.unless_ahead(session.made_at_ms);
             (sketch.transcript, _) = session.transcript();
             self.sketches.add(sketch, []);
@@ -210,7 +150,7 @@ impl<'a> Reading<'a> {
     /// What the file system remembers, unless that lies ahead: then its clock was
     /// wrong, and no file is to blame.
     fn unless_ahead(&self, made_at_ms: Option<i64>) -> Option<i64> {
-        made_at_ms.filter(|made_at_ms| *made_at_ms <= self.look.machine.now_ms())
+        made_at_ms.filter(|made_at_ms| *made_at_ms <= self.scan.look.machine.now_ms())
     }
 
     /// What the directory of a session shows, and its sidecar, if it has one.
@@ -218,20 +158,20 @@ impl<'a> Reading<'a> {
         &mut self,
         folder: &str,
         session: &SessionDir,
-        sidecar: Option<FromSidecar>,
+        sidecar: Option<ReadSidecar>,
         dates: Dates,
     ) -> Sketch {
-        let made_at_ms = self.unless_ahead(session.made_at_ms);
-        let mut sketch = Sketch::new(self.key(&session.id));
-        if let Some(recorded) = sidecar {
-            sketch.work_dir = Some(recorded.work_dir);
-            sketch.agent_version = recorded.agent_version;
-            sketch.endpoint = recorded.endpoint;
-            sketch.facts = recorded.facts;
+        let mut sketch = Sketch::new(self.scan.key(&session.id));
+        if let Some((sidecar, facts)) = sidecar {
+            let phase = sidecar_facts::phase(&sidecar, &facts, self.scan.look.machine);
+            sketch.facts.extend(phase);
+            sketch.endpoint = sidecar_facts::endpoint(&sidecar);
+            sketch.work_dir = Some(sidecar.work_dir);
+            sketch.agent_version = sidecar.agent_version;
         }
         sketch.unclaimed = Unclaimed::Owner;
         sketch.born_at_ms = if dates.born_at_ms == session.made_at_ms {
-            made_at_ms
+            self.unless_ahead(session.made_at_ms)
         } else {
             dates.born_at_ms
         };
@@ -241,38 +181,34 @@ impl<'a> Reading<'a> {
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
         }
-        let mut processes = self.look.processes_of(self.home);
         // The sidecar may name any process, even a process that an older sidecar names.
-        if self.unread.contains(&session.id)
-            && processes.any(|process| process.role == Role::Session)
-        {
+        if self.unread.contains(&session.id) && self.scan.seekers().next().is_some() {
             let path = session.path().join(SIDECAR);
-            let placement = self.look.machine.mounts().placement_of(&path);
-            let key = self.key(&session.id);
-            self.claims
-                .push(Box::new(sidecar::unread_claim(key, path, placement)));
+            let placement = self.scan.look.machine.mounts().placement_of(&path);
+            let evidence = Evidence::new(EvidenceKind::Sidecar, path, "it can't be read");
+            self.scan.claim(Claim {
+                placement,
+                ..Claim::new(sketch.key.clone(), Subject::Unreadable, evidence)
+            });
         }
         sketch
     }
 
-    fn key(&self, session: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: AGENT,
-            session: session.clone(),
-            home: self.home.root.clone(),
-        }
-    }
-
-    /// Reads the sidecar of a session, if there is one. The `runtime.json` of
+    /// Reads the sidecar of a session, if there is one, and claims what it says. If processes
+    /// are searched for, a sidecar counts only if it names one of them. The `runtime.json` of
     /// background tasks lie deeper.
-    fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<FromSidecar> {
+    fn read_sidecar(
+        &mut self,
+        session: &SessionDir,
+        searched_for: Option<&[&AgentProcess]>,
+    ) -> Option<ReadSidecar> {
         let name = session.below_folder(SIDECAR);
         let path = || session.folder.path_of(name.as_ref());
-        let (mut sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
+        let (sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
             Ok(read) => read,
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,
             Err(error) => {
-                self.problem(&path(), error.reason());
+                self.scan.problem(&path(), error.reason());
                 // No kimi-cli wrote what is no regular file.
                 if !matches!(
                     error,
@@ -284,58 +220,29 @@ impl<'a> Reading<'a> {
             }
         };
         if sidecar.session_id != session.id {
-            let message = format!(
-                "`session_id` is `{}`, and its directory is another one's",
-                sidecar.session_id
-            );
-            self.problem(&path(), message);
+            let other = &sidecar.session_id;
+            let message = format!("`session_id` is `{other}`, and its directory is another one's");
+            self.scan.problem(&path(), message);
             return None;
         }
-        let pid = match sidecar.pid {
-            SidecarPid::Process(pid) => Some(pid),
-            SidecarPid::Released => None,
-        };
-        let is_wanted = match keep {
-            Keep::All => true,
-            Keep::Naming(pids) => pid.is_some_and(|pid| pids.contains(&pid)),
-        };
-        if !is_wanted {
+        let is_named =
+            |process: &&AgentProcess| sidecar_facts::pid(&sidecar) == Some(process.process.pid);
+        if searched_for.is_some_and(|processes| !processes.iter().any(is_named)) {
             return None;
         }
-        let key = self.key(&session.id);
-        let phase = sidecar_facts::phase(&sidecar, &facts, self.look.machine);
-        let found = FromSidecar {
-            pid,
-            work_dir: sidecar.work_dir.clone(),
-            agent_version: sidecar.agent_version.take(),
-            endpoint: sidecar_facts::endpoint(&sidecar),
-            facts: phase.into_iter().collect(),
-        };
-        let path = path();
-        let source = sidecar::Source {
-            trust: trust_of(&facts, self.home, self.look.machine),
-            placement: self.look.machine.mounts().placement_of_file(&path, &facts),
-            modified_at_ms: facts.modified_ms,
-            path,
-        };
-        self.claims
-            .push(Box::new(sidecar::claim(key, sidecar, source)));
-        Some(found)
+        // Not an exclusive claim: a headless run of the same session overwrites the sidecar
+        // of the shell that still serves it, and exits.
+        let claim = sidecar_facts::claim(&self.scan, sidecar.clone(), path(), &facts);
+        self.scan.claim(claim);
+        Some((sidecar, facts))
     }
 }
 
 /// The session may belong to this process: the arguments name the session, or it was born or
 /// used after the process began.
 fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
-    let named = process::PROGRAMS.session(&seeker.program());
-    let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
-    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
-        let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
-        let dates = [dates.born_at_ms, latest];
-        dates.into_iter().flatten().any(|at| at >= since)
-    });
-    is_named || is_of_its_time
+    let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
+    seeker.names(session) || seeker.had_begun_at_one_of([dates.born_at_ms, latest])
 }
 
 #[cfg(test)]

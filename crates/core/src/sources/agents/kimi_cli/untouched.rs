@@ -11,13 +11,9 @@ use std::path::Path;
 use whosup_sidecar::file::{Directory, Links};
 
 use super::log::Event;
-use super::process;
 use super::session::{SIDECAR, WIRE, below};
 use crate::adapter::AgentProcess;
-
-/// How much older than a process what it wrote may seem, in milliseconds:
-/// clocks are set.
-pub(super) const BEGAN_SLACK_MS: i64 = 3_600_000;
+use crate::sources::agents::kit::scan::may_have_written_since;
 
 /// Finds sessions of a folder that have not changed since the processes of the home began,
 /// so that none of these processes can serve them.
@@ -39,19 +35,13 @@ impl<'a> Untouched<'a> {
         processes: &[&'a AgentProcess],
         events: &[Event],
     ) -> Option<Self> {
-        let began = processes
-            .iter()
-            .map(|process| process.process.began_at_ms.clone().ok());
-        // None, if one of them is of unknown age.
-        let began = began.min().flatten()?;
+        let since_ms = may_have_written_since(processes.iter().copied())?;
         let named = processes.iter();
         Some(Self {
             folder: Directory::open(folder).ok()?,
-            since_ms: began - BEGAN_SLACK_MS,
+            since_ms,
             in_log: events.iter().map(|event| event.session.clone()).collect(),
-            named: named
-                .filter_map(|process| process::PROGRAMS.session(&process.program()))
-                .collect(),
+            named: named.filter_map(|one| one.named_session()).collect(),
         })
     }
 
@@ -63,10 +53,9 @@ impl<'a> Untouched<'a> {
     /// Neither transcript nor sidecar was written since, and the log does not name the
     /// session. A session without a transcript may have been made since.
     pub(super) fn has(&self, id: &str) -> bool {
-        self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
-            && self
-                .written(id, SIDECAR)
-                .is_none_or(|at| at < self.since_ms)
+        let is_before = |at: i64| at < self.since_ms;
+        self.written(id, WIRE).is_some_and(is_before)
+            && self.written(id, SIDECAR).is_none_or(is_before)
     }
 
     fn written(&self, id: &str, name: &str) -> Option<i64> {

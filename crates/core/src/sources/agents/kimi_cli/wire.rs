@@ -53,36 +53,22 @@ pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"token_usage\""
 fn record_of(record: &Value) -> Record<'_> {
     let at_ms = at_ms(record);
     let kind = text_at(record, "/message/type").unwrap_or_default();
-    let dated = Record {
+    let payload = value_at(record, "/message/payload").unwrap_or(&Value::Null);
+    let mut record = Record {
         at_ms,
         is_aside: kind.is_empty() || ASIDES.contains(&kind),
         born_at_ms: at_ms,
+        is_compaction: kind == "CompactionEnd",
         ..Record::default()
     };
-    let payload = value_at(record, "/message/payload").unwrap_or(&Value::Null);
-    let dated = Record {
-        is_compaction: kind == "CompactionEnd",
-        ..dated
-    };
-    if kind == STATUS {
-        return Record {
-            tokens: Some(tokens_of(payload)),
-            ..dated
-        };
+    if !record.is_aside {
+        record.step = step_of(kind, payload);
     }
-    if dated.is_aside {
-        return dated;
-    }
-    let text = |pointer: &str| text_at(payload, pointer);
-    let typed = || texts_in(payload.get("user_input")).collect();
-    let mut record = Record {
-        step: step_of(kind, payload),
-        ..dated
-    };
     match kind {
-        "TurnBegin" | "SteerInput" => record.typed = typed(),
+        STATUS => record.tokens = Some(tokens_of(payload)),
+        "TurnBegin" | "SteerInput" => record.typed = texts_in(payload.get("user_input")).collect(),
         "ContentPart" => record.reply = texts_in(Some(payload)).collect(),
-        "ToolCall" => record.calls.extend(text("/function/name")),
+        "ToolCall" => record.calls.extend(text_at(payload, "/function/name")),
         _ => {}
     }
     record
@@ -114,25 +100,24 @@ fn tokens_of(status: &Value) -> TokenCount {
     }
 }
 
-/// When a conversation was, in milliseconds since 1970.
+/// When a session was, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct WireDates {
-    /// The date inside its first record.
-    pub(super) first_at_ms: Option<i64>,
-    /// The date in the last record.
-    pub(super) last_at_ms: Option<i64>,
-    /// The latest possible date of a record, if the end of the file is missing.
+pub(super) struct Dates {
+    /// The birth; in the transcript that is the date of the first record.
+    pub(super) born_at_ms: Option<i64>,
+    pub(super) last_record_at_ms: Option<i64>,
+    /// The latest possible date of a record, if the end of the transcript is missing.
     pub(super) perhaps_until_ms: Option<i64>,
 }
 
 /// Reads the dates inside the first and the last record.
-pub(super) fn read_dates(file: &TranscriptFile) -> Result<WireDates, TranscriptError> {
-    let first = find_first(file, BIRTH_BOUNDS, at_ms)?;
-    let last_at_ms = DIALECT.last_at_ms(file)?;
-    let missing = DIALECT.missing_end(file, last_at_ms.or(first))?;
-    Ok(WireDates {
-        first_at_ms: first,
-        last_at_ms,
+pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError> {
+    let born_at_ms = find_first(file, BIRTH_BOUNDS, at_ms)?;
+    let last_record_at_ms = DIALECT.last_at_ms(file)?;
+    let missing = DIALECT.missing_end(file, last_record_at_ms.or(born_at_ms))?;
+    Ok(Dates {
+        born_at_ms,
+        last_record_at_ms,
         perhaps_until_ms: missing.map(|end| end.until_ms),
     })
 }
@@ -193,8 +178,8 @@ mod tests {
         assert_eq!(found.phase, Some(Phase::Idle));
         let (_directory, file) = file_of(&lines);
         let dates = read_dates(&file).expect("dates");
-        assert_eq!(dates.first_at_ms, found.started_at_ms);
-        assert_eq!(dates.last_at_ms, found.last_activity_at_ms);
+        assert_eq!(dates.born_at_ms, found.started_at_ms);
+        assert_eq!(dates.last_record_at_ms, found.last_activity_at_ms);
     }
 
     #[test]

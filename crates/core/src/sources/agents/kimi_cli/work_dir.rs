@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::sources::agents::kit::document::from_object;
+use crate::sources::agents::kit::hex::{hex, is_hex};
 use md5::{Digest as _, Md5};
 use serde_json::Value;
-use whosup_sidecar::StrictObject;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 /// How long `kimi.json` may be.
 const METADATA_BYTES_MAX: u64 = 16 << 20;
@@ -31,26 +31,18 @@ pub(super) enum FolderKind {
 impl FolderKind {
     /// Recognizes the kind by the name; `None` for other folders.
     pub(super) fn of(name: &str) -> Option<Self> {
-        let is_md5 = |text: &str| {
-            let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-            text.len() == MD5_CHARACTERS && text.bytes().all(is_hex)
-        };
-        if is_md5(name) {
+        if is_hex(name, MD5_CHARACTERS) {
             return Some(Self::Local);
         }
         let (kaos, md5) = name.rsplit_once('_')?;
-        (!kaos.is_empty() && is_md5(md5)).then_some(Self::Remote)
+        (!kaos.is_empty() && is_hex(md5, MD5_CHARACTERS)).then_some(Self::Remote)
     }
 }
 
 /// The name of a local directory's folder; `None` if its path is not UTF-8,
 /// which kimi-cli can't work in.
 pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
-    let digest = Md5::digest(work_dir.to_str()?.as_bytes());
-    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
-    halves
-        .map(|half| char::from_digit(u32::from(half), 16))
-        .collect()
+    Some(hex(Md5::digest(work_dir.to_str()?)))
 }
 
 /// Reads the local directories that `kimi.json` lists, by their folders.
@@ -59,21 +51,13 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 ///
 /// Why the file cannot be read. A missing file lists no directories.
 pub(super) fn read(home: &Path) -> Result<HashMap<String, PathBuf>, String> {
-    let path = home.join("kimi.json");
-    let file = match read_regular(&path, METADATA_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(HashMap::new()),
-        Err(error) => return Err(error.reason()),
-    };
-    let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
-    let listed = object
-        .opt_array("work_dirs")
-        .map_err(|error| error.to_string())?;
-    let paths = listed.unwrap_or_default().iter().take(WORK_DIRS_MAX);
-    Ok(paths
-        .filter_map(local_path)
-        .filter_map(|path| Some((folder_of(&path)?, path)))
-        .collect())
+    let work_dirs = from_object(&home.join("kimi.json"), METADATA_BYTES_MAX, |object| {
+        let listed = object.opt_array("work_dirs")?.unwrap_or_default();
+        let paths = listed.iter().take(WORK_DIRS_MAX).filter_map(local_path);
+        let by_folder = paths.filter_map(|path| Some((folder_of(&path)?, path)));
+        Ok(by_folder.collect())
+    });
+    Ok(work_dirs?.unwrap_or_default())
 }
 
 fn local_path(entry: &Value) -> Option<PathBuf> {

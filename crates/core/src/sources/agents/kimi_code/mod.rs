@@ -32,34 +32,34 @@ mod session;
 mod state;
 mod wire;
 
-use std::path::{Path, PathBuf};
-
 use whosup_sidecar::AgentId;
 
 use self::session::Reading;
 use self::wire::DIALECT;
 use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
-use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::kimi_wire;
+use crate::machine::problem::Found;
+use crate::sources::agents::kit::kimi_wire::SessionFiles;
 use crate::sources::agents::kit::title::one_line;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-code");
 
-/// The variable that moves the home.
-const HOME_VARIABLE: &str = "KIMI_CODE_HOME";
-/// Where it is by default, below the user's home.
-const DEFAULT_HOME: &str = ".kimi-code";
-
 /// The adapter for Kimi Code.
 #[derive(Debug, Clone, Copy)]
 pub struct KimiCode;
 
+static FILES: SessionFiles = SessionFiles {
+    agent: AGENT,
+    dialect: &DIALECT,
+    wire: session::WIRE,
+    folder_of: session::folder_of,
+};
+
 static PROFILE: Profile = Profile {
     id: "kimi-code",
     name: "Kimi Code",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".kimi-code",
+    home_variables: &["KIMI_CODE_HOME"],
     detection: "the terminal's title and use; birth just after the process began, of runs with a prompt",
     checked_against: "2.1.0, 2026-11",
     launch_window_ms: Some(15_000),
@@ -86,39 +86,17 @@ impl Adapter for KimiCode {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let Some(directory) = session_directory(sketch) else {
-            return Found::default();
-        };
-        let described = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
-        let Found {
-            mut found,
-            mut problems,
-        } = described;
-        let path = directory.join(state::FILE);
-        match state::read(&path, sketch.key.session.as_str()) {
-            Ok(Some(state)) => {
-                if let Some(title) = state.title.as_deref().and_then(one_line) {
-                    found.title = Some(title);
-                    found.is_title_a_prompt = state.is_title_a_prompt;
-                }
-                found.started_at_ms = state.created_at_ms.or(found.started_at_ms);
-                found.work_dir = state.work_dir;
+        FILES.describe(sketch, |path, found| {
+            let Some(state) = state::read(path, sketch.key.session.as_str())? else {
+                return Ok(());
+            };
+            if let Some(title) = state.title.as_deref().and_then(one_line) {
+                found.title = Some(title);
+                found.is_title_a_prompt = state.is_title_a_prompt;
             }
-            Ok(None) => {}
-            Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
-        }
-        Found { found, problems }
+            found.started_at_ms = state.created_at_ms.or(found.started_at_ms);
+            found.work_dir = state.work_dir;
+            Ok(())
+        })
     }
-}
-
-/// The directory of a session: above its transcript, or, before there is one,
-/// by where it works.
-fn session_directory(sketch: &Sketch) -> Option<PathBuf> {
-    if let Some(transcript) = &sketch.transcript {
-        let depth = Path::new(session::WIRE).components().count();
-        return transcript.ancestors().nth(depth).map(Path::to_owned);
-    }
-    let folder = session::folder_of(sketch.work_dir.as_deref()?)?;
-    let sessions = sketch.key.home.join("sessions");
-    Some(sessions.join(folder).join(sketch.key.session.as_str()))
 }

@@ -1,13 +1,11 @@
 //! The session directories: `sessions/wd_SLUG_HASH/session_UUID/`.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::ReadFileError;
 
 use super::AGENT;
 use super::state::{self, State};
@@ -15,9 +13,11 @@ use super::wire::{self, Dates};
 use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::metadata;
+use crate::sources::agents::kit::hex::hex;
+use crate::sources::agents::kit::kimi_wire;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::Scan;
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::transcript::TranscriptFile;
 
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
@@ -47,16 +47,9 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
     let path = work_dir.to_str()?.trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
     let is_kept = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
-    let mut slug = String::new();
-    for character in name.chars() {
-        if is_kept(character) {
-            slug.push(character);
-        } else if !slug.ends_with('\0') {
-            // One hyphen for a row of other characters.
-            slug.push('\0');
-        }
-    }
-    let slug = slug.replace('\0', "-");
+    // One hyphen for a row of other characters.
+    let words = name.split(|c| !is_kept(c)).filter(|word| !word.is_empty());
+    let slug = words.collect::<Vec<_>>().join("-");
     let cut: String = slug
         .trim_matches('-')
         .chars()
@@ -66,11 +59,8 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
         "" | "." | ".." => "workspace",
         slug => slug,
     };
-    let mut folder = format!("{FOLDER_PREFIX}{slug}_");
-    for byte in Sha256::digest(path.as_bytes()).iter().take(HASH_BYTES) {
-        write!(folder, "{byte:02x}").ok()?;
-    }
-    Some(folder)
+    let hash = hex(Sha256::digest(path).into_iter().take(HASH_BYTES));
+    Some(format!("{FOLDER_PREFIX}{slug}_{hash}"))
 }
 
 /// One home's scan while it grows.
@@ -189,16 +179,10 @@ impl<'a> Reading<'a> {
         let folder = session.path.parent().and_then(Path::file_name);
         let is_of_folder =
             |dir: &&Path| folder_of(dir).is_some_and(|name| Some(name.as_ref()) == folder);
-        let beside = || {
-            seekers
-                .first()?
-                .work_dirs()
-                .find(is_of_folder)
-                .map(Path::to_owned)
-        };
+        let beside = || seekers.first()?.work_dirs().find(is_of_folder);
         let state = session.state.as_ref();
         let named = state.and_then(|state| state.work_dir.clone());
-        sketch.work_dir = named.or_else(beside);
+        sketch.work_dir = named.or_else(|| beside().map(Path::to_owned));
         sketch.born_at_ms = session.born_at_ms();
         sketch.last_record_at_ms = session.dates.last_at_ms;
         sketch.perhaps_until_ms = session.dates.perhaps_until_ms();
@@ -223,18 +207,18 @@ impl<'a> Reading<'a> {
     }
 
     fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {
-        let directory = self.sessions().join(folder);
         if !folder.starts_with(FOLDER_PREFIX) {
             // Something else, which some release may have put here.
             return Vec::new();
         }
+        let directory = self.sessions().join(folder);
         let names = self.scan.names(&directory, SESSIONS_MAX);
         let mut sessions = Vec::new();
-        for name in &names.names {
-            let path = directory.join(name);
-            let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
+        for name in names.texts() {
+            let Ok(id) = SessionId::parse(name) else {
                 continue;
             };
+            let path = directory.join(name);
             match metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => sessions.push((id, path)),
                 // A file of another kind.
@@ -249,30 +233,23 @@ impl<'a> Reading<'a> {
 
     /// Reads one session. The dates of its records are read only if a process may serve it.
     fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> StoredSession {
-        let file = path.join(state::FILE);
+        let file = path.join(kimi_wire::STATE);
         let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
             self.scan.problem(&file, message);
             None
         });
         let file = path.join(WIRE);
-        let read = |file: &TranscriptFile| match may_be_served {
-            true => wire::read_dates(file),
+        let read = TranscriptFile::open(&file).and_then(|file| match may_be_served {
+            true => wire::read_dates(&file),
             false => Ok(Dates::default()),
-        };
-        let (dates, has_wire) = match TranscriptFile::open(&file).and_then(|file| read(&file)) {
-            Ok(dates) => (dates, true),
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Dates::default(), false),
-            Err(error) => {
-                self.scan.problem(&file, error.reason());
-                (Dates::default(), false)
-            }
-        };
+        });
+        let dates = self.scan.read_or_report(&file, read);
         StoredSession {
             id,
             path,
             state,
-            dates,
-            has_wire,
+            has_wire: dates.is_some(),
+            dates: dates.unwrap_or_default(),
         }
     }
 }
@@ -291,15 +268,12 @@ fn add_run(sketch: &mut Sketch, session: &StoredSession, seekers: &[&AgentProces
     }
     sketch.is_headless = Some(true);
     sketch.launched_at_ms.extend(session.born_at_ms());
-    let older = seekers
-        .iter()
-        .filter(|seeker| is_no_run_of(seeker, session, now_ms));
+    let seekers = seekers.iter();
+    let older = seekers.filter(|seeker| is_no_run_of(seeker, session, now_ms));
     sketch.clues.extend(older.map(|seeker| {
         let pid = seeker.process.pid;
-        Clue::untouched(
-            pid,
-            format!("a run made it at its launch, later than that of process {pid}"),
-        )
+        let says = format!("a run made it at its launch, later than that of process {pid}");
+        Clue::untouched(pid, says)
     }));
 }
 

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 use whosup_sidecar::{FieldError, StrictObject};
 
-/// Its name in a session's directory.
-pub(super) const FILE: &str = "state.json";
+use crate::sources::agents::kit::document::from_object;
 
 /// How long it may be: it has the whole last prompt.
 const STATE_BYTES_MAX: u64 = 16 << 20;
@@ -33,19 +31,15 @@ pub(super) struct State {
 ///
 /// Why the file cannot be read, or that it belongs to another session.
 pub(super) fn read(path: &Path, session: &str) -> Result<Option<State>, String> {
-    let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.reason()),
-    };
-    let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
-    match object.opt_string("id") {
-        Ok(Some(other)) if other != session => Err(format!(
-            "`id` is `{other}`, and its directory is another one's"
-        )),
-        Ok(_) => parse(&object).map(Some).map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
+    let state = from_object(path, STATE_BYTES_MAX, |object| {
+        Ok(match object.opt_string("id")? {
+            Some(other) if other != session => Err(format!(
+                "`id` is `{other}`, and its directory is another one's"
+            )),
+            _ => Ok(parse(object)?),
+        })
+    });
+    state?.transpose()
 }
 
 fn parse(object: &StrictObject<'_>) -> Result<State, FieldError> {
@@ -76,8 +70,8 @@ fn created_at_ms(object: &StrictObject<'_>) -> Result<Option<i64>, FieldError> {
         Err(error) => {
             let text = object.opt_string("createdAt").ok().flatten();
             let at: Option<jiff::Timestamp> = text.and_then(|text| text.parse().ok());
-            at.map(|at| Some(at.as_millisecond()).filter(is_date))
-                .ok_or(error)
+            let at = at.ok_or(error)?.as_millisecond();
+            Ok(Some(at).filter(is_date))
         }
     }
 }
@@ -90,7 +84,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, right: Result<State, &str>) {
         let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join(FILE);
+        let path = directory.path().join("state.json");
         std::fs::write(&path, text).expect("a file");
         let state = read(&path, "session_1").map(|state| state.expect("a state"));
         assert_eq!(state, right.map_err(str::to_owned));

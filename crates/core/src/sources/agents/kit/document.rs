@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::{AgentId, FieldError, StrictObject};
 
 use crate::adapter::Sketch;
 use crate::machine::problem::{Found, Problem};
@@ -31,6 +31,26 @@ pub(crate) fn read_document(path: &Path, bytes_max: u64) -> Result<Option<Value>
         }
     }
     Err(reason)
+}
+
+/// Takes something from the JSON object at `path`, whose fields are read strictly; `None`
+/// if there is no such file.
+///
+/// # Errors
+///
+/// Why it can't be read, without its path.
+pub(crate) fn from_object<T>(
+    path: &Path,
+    bytes_max: u64,
+    take: impl FnOnce(&StrictObject<'_>) -> Result<T, FieldError>,
+) -> Result<Option<T>, String> {
+    let file = match read_regular(path, bytes_max, Links::Follow) {
+        Ok(file) => file,
+        Err(ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.reason()),
+    };
+    let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
+    take(&object).map(Some).map_err(|error| error.to_string())
 }
 
 /// Reads what counts in the documents of sessions, one for each; those that are not there

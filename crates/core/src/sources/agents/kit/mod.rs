@@ -7,6 +7,7 @@ pub(crate) mod document;
 pub(crate) mod event_names;
 pub(crate) mod folder;
 pub(crate) mod held;
+pub(crate) mod hex;
 pub(crate) mod kimi_wire;
 pub(crate) mod one_per_session;
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use whosup_process::Pid;
-use whosup_sidecar::file::FileFacts;
+use whosup_process::{Pid, Process};
+use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::folder::{Names, list_folders_or_report, list_or_report};
@@ -13,7 +13,11 @@ use super::one_per_session::OnePerSession;
 use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject};
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::machine::problem::{Found, Problem};
+use crate::sources::transcript::TranscriptError;
 use crate::sources::trust::trust_of;
+
+/// How much older than a process what it wrote may seem, in milliseconds: clocks are set.
+const WRITTEN_SLACK_MS: i64 = 3_600_000;
 
 /// What one home is scanned with, and the claims and problems that were found.
 pub(crate) struct Scan<'a> {
@@ -86,10 +90,36 @@ impl<'a> Scan<'a> {
         })
     }
 
+    /// What was read of a file; `None` if that can't be read, which is reported, or if there
+    /// is no such file.
+    pub(crate) fn read_or_report<T>(
+        &mut self,
+        path: &Path,
+        read: Result<T, impl Into<TranscriptError>>,
+    ) -> Option<T> {
+        match read.map_err(Into::into) {
+            Ok(read) => return Some(read),
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
+            Err(error) => self.problem(path, error.reason()),
+        }
+        None
+    }
+
+    /// The claims so far that may be about this process.
+    pub(crate) fn claims_of(&self, process: &Process) -> impl Iterator<Item = &Claim> {
+        let ours = self.look.machine.table().scope();
+        let claims = self.claims.iter().map(AsRef::as_ref);
+        claims.filter(move |claim: &&Claim| claim.may_be_about(process, ours))
+    }
+
+    /// The processes that may use this home.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
+        self.look.processes_of(self.home)
+    }
+
     /// The processes that run one session of this home at a time.
     pub(crate) fn seekers(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        let processes = self.look.processes_of(self.home);
-        processes.filter(|process| process.role == Role::Session)
+        self.of_role(Role::Session)
     }
 
     /// The same by what `of` makes of the directories that they work in, a folder's name for
@@ -109,13 +139,13 @@ impl<'a> Scan<'a> {
 
     /// The processes of this home with a role.
     pub(crate) fn of_role(&self, role: Role) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        let processes = self.look.processes_of(self.home);
+        let processes = self.processes();
         processes.filter(move |process| process.role == role)
     }
 
     /// The process of this home with this PID.
     pub(crate) fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
-        let mut processes = self.look.processes_of(self.home);
+        let mut processes = self.processes();
         processes.find(|process| process.process.pid == pid)
     }
 
@@ -137,4 +167,13 @@ impl<'a> Scan<'a> {
             problems: self.problems,
         }
     }
+}
+
+/// The earliest date, in milliseconds since 1970, of what one of these processes wrote;
+/// `None` if there are none, or if one of them is of unknown age.
+pub(crate) fn may_have_written_since<'a>(
+    processes: impl Iterator<Item = &'a AgentProcess>,
+) -> Option<i64> {
+    let began = processes.map(|process| process.process.began_at_ms.as_ref().ok());
+    Some(began.min().flatten()?.saturating_sub(WRITTEN_SLACK_MS))
 }

@@ -1,11 +1,14 @@
 //! Session facts that a sidecar records.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use whosup_process::Pid;
 use whosup_sidecar::file::FileFacts;
 use whosup_sidecar::{Sidecar, SidecarPid};
 
-use crate::adapter::claim::Subject;
+use super::scan::Scan;
+use crate::adapter::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Subject};
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor, is_ahead};
 use crate::machine::Machine;
 
@@ -14,11 +17,36 @@ use crate::machine::Machine;
 /// the least.
 const FILE_CLOCK_STEP_MS: i64 = 10;
 
+/// The process that it names; `None` if that has released the session.
+pub(crate) const fn pid(sidecar: &Sidecar) -> Option<Pid> {
+    match sidecar.pid {
+        SidecarPid::Process(pid) => Some(pid),
+        SidecarPid::Released => None,
+    }
+}
+
+/// The claim of a sidecar, to add or to complete: not an exclusive one.
+pub(crate) fn claim(scan: &Scan<'_>, sidecar: Sidecar, path: PathBuf, facts: &FileFacts) -> Claim {
+    let (subject, says) = subject(&sidecar);
+    let evidence = Evidence::new(EvidenceKind::Sidecar, path, says);
+    Claim {
+        scope: ClaimedScope {
+            host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id,
+            pid_namespace: sidecar.pid_namespace,
+        },
+        stamp: sidecar.process_start,
+        dated_at_ms: Some(sidecar.started_at_ms),
+        executable: sidecar.executable,
+        work_dir: Some(sidecar.work_dir),
+        ..scan.claim_by_file(&sidecar.session_id, subject, evidence, facts)
+    }
+}
+
 /// Who serves it, and that in words.
 pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
-    let pid = match sidecar.pid {
-        SidecarPid::Process(pid) => pid,
-        SidecarPid::Released => return (Subject::Released, "released (pid 0)".to_owned()),
+    let Some(pid) = pid(sidecar) else {
+        return (Subject::Released, "released (pid 0)".to_owned());
     };
     let mut says = String::with_capacity("pid 2147483647".len());
     // Writing to a text can't fail.
@@ -46,7 +74,7 @@ pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> 
     let at_ms = written_ms.map(|at| at.saturating_add(FILE_CLOCK_STEP_MS));
     Some(PhaseFact {
         since_ms: written_ms,
-        process: subject(sidecar).0.pid().zip(sidecar.process_start.clone()),
+        process: pid(sidecar).zip(sidecar.process_start.clone()),
         ..fact.in_word(word).dated(at_ms)
     })
 }

@@ -1,17 +1,16 @@
 //! Lists the directories of sessions and dates them.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Directory, Links, ReadFileError};
+use whosup_sidecar::file::{Directory, Links};
 
-use super::super::wire;
+use super::super::wire::{self, Dates};
 use super::{Reading, WIRE};
-use crate::sources::agents::kit::folder::{Names, list_or_report};
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::transcript::TranscriptFile;
 
 /// How many sessions of one folder are looked at.
 const SESSIONS_MAX: usize = 100_000;
@@ -27,6 +26,16 @@ pub(super) struct SessionDir {
 }
 
 impl SessionDir {
+    /// The directory of a session in a folder; `None` for a file of another kind.
+    pub(super) fn find(folder: &Rc<Directory>, id: SessionId) -> io::Result<Option<Self>> {
+        let facts = folder.facts(id.as_str().as_ref(), Links::Follow)?;
+        Ok(facts.is_directory.then(|| Self {
+            id,
+            folder: Rc::clone(folder),
+            made_at_ms: facts.born_ms,
+        }))
+    }
+
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path_of(self.id.as_str().as_ref())
     }
@@ -46,45 +55,26 @@ impl SessionDir {
             Err(error) => (None, error.kind() == ErrorKind::NotFound),
         }
     }
-}
 
-/// The path of a file in a session's directory, below the folder.
-pub(in super::super) fn below(id: &str, name: &str) -> String {
-    let mut path = String::with_capacity(id.len() + name.len() + 1);
-    path.extend([id, "/", name]);
-    path
-}
-
-/// When a session was.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Dates {
-    pub(in super::super) born_at_ms: Option<i64>,
-    pub(in super::super) last_record_at_ms: Option<i64>,
-    /// The latest possible date of a record, if the end of the transcript is missing.
-    pub(in super::super) perhaps_until_ms: Option<i64>,
-}
-
-impl Dates {
-    pub(super) const fn of_directory(session: &SessionDir) -> Self {
-        Self {
-            born_at_ms: session.made_at_ms,
-            last_record_at_ms: None,
-            perhaps_until_ms: None,
+    /// The dates that the directory alone shows.
+    pub(super) fn dates(&self) -> Dates {
+        Dates {
+            born_at_ms: self.made_at_ms,
+            ..Dates::default()
         }
     }
 }
 
-impl Reading<'_> {
-    pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_report(directory, entries_max, |message| {
-            self.problem(directory, message)
-        })
-    }
+/// The path of a file in a session's directory, below the folder.
+pub(in super::super) fn below(id: &str, name: &str) -> String {
+    [id, name].join("/")
+}
 
+impl Reading<'_> {
     /// The names of the sessions of a folder.
     pub(super) fn names_in(&mut self, folder: &str) -> Vec<OsString> {
         let directory = self.sessions().join(folder);
-        self.names(&directory, SESSIONS_MAX).names
+        self.scan.names(&directory, SESSIONS_MAX).names
     }
 
     /// The sessions of a folder.
@@ -95,63 +85,42 @@ impl Reading<'_> {
 
     /// Those of a folder's sessions that are there, by the names of their directories.
     pub(super) fn sessions_named(&mut self, folder: &str, names: &[OsString]) -> Vec<SessionDir> {
-        if names.is_empty() {
-            return Vec::new();
-        }
         let directory = self.sessions().join(folder);
         let opened = Directory::open(&directory).map(Rc::new);
         let mut sessions = Vec::new();
-        for name in names {
-            let path = || directory.join(name);
+        for name in names.iter().filter_map(|name| name.to_str()) {
             // Sessions of old versions are files. They are moved when they are resumed, and
             // no process serves such a file.
-            if name.as_encoded_bytes().ends_with(b".jsonl") {
-                continue;
-            }
-            let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
+            let id = Some(name).filter(|name| !name.ends_with(".jsonl"));
+            let Some(Ok(id)) = id.map(SessionId::parse) else {
                 continue;
             };
-            let facts = match &opened {
-                Ok(opened) => opened
-                    .facts(name.as_ref(), Links::Follow)
-                    .map(|facts| (opened, facts)),
+            let found = match &opened {
+                Ok(opened) => SessionDir::find(opened, id),
                 Err(error) => Err(error.kind().into()),
             };
-            match facts {
-                Ok((opened, facts)) if facts.is_directory => sessions.push(SessionDir {
-                    id,
-                    folder: Rc::clone(opened),
-                    made_at_ms: facts.born_ms,
-                }),
-                // A file of another kind.
-                Ok(_) => {}
+            match found {
+                Ok(session) => sessions.extend(session),
                 // It was empty, and its session was left since the list was made.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => self.problem(&path(), error),
+                Err(error) => self.scan.problem(&directory.join(name), error),
             }
         }
         sessions
     }
 
+    /// The dates of a session. It has no transcript before the first prompt.
     pub(super) fn read_dates(&mut self, session: &SessionDir) -> Dates {
-        let mut dates = Dates::of_directory(session);
         let path = session.path().join(WIRE);
-        match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
-            Ok(read) => {
-                let first = read.first_at_ms;
-                // A directory that was copied or restored is younger than what
-                // is in it.
-                dates.born_at_ms = match (dates.born_at_ms, first) {
-                    (Some(born), Some(first)) => Some(born.min(first)),
-                    (born, first) => born.or(first),
-                };
-                dates.last_record_at_ms = read.last_at_ms;
-                dates.perhaps_until_ms = read.perhaps_until_ms;
-            }
-            // There is none before the first prompt.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
-            Err(error) => self.problem(&path, error.reason()),
+        let read = TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file));
+        let Some(dates) = self.scan.read_or_report(&path, read) else {
+            return session.dates();
+        };
+        // A directory that was copied or restored is younger than what is in it.
+        let born = session.made_at_ms.into_iter().chain(dates.born_at_ms);
+        Dates {
+            born_at_ms: born.min(),
+            ..dates
         }
-        dates
     }
 }

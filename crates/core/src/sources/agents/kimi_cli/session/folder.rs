@@ -7,10 +7,12 @@ use whosup_process::{Pid, Process};
 
 use super::super::history::History;
 use super::super::untouched::Untouched;
-use super::directory::{Dates, SessionDir};
-use super::{FromSidecar, Keep, Reading, fits};
+use super::super::wire::Dates;
+use super::directory::SessionDir;
+use super::{ReadSidecar, Reading, fits};
 use crate::adapter::claim::{Placement, Trust};
-use crate::adapter::{AgentProcess, Clue, Role};
+use crate::adapter::{AgentProcess, Clue};
+use crate::sources::agents::kit::sidecar_facts;
 
 /// A folder, and its sessions with sidecars that have been read.
 pub(super) struct Folder<'a, 'f> {
@@ -25,7 +27,7 @@ pub(super) struct Folder<'a, 'f> {
 /// A session, and what its sidecar shows, if it has one.
 struct Claimed {
     session: SessionDir,
-    sidecar: Option<FromSidecar>,
+    sidecar: Option<ReadSidecar>,
 }
 
 impl<'a> Reading<'a> {
@@ -52,7 +54,7 @@ impl<'a> Reading<'a> {
     ) -> Folder<'a, 'f> {
         let log = self.log().unwrap_or_default();
         // Those too that may have been started for this directory from others.
-        let all: Vec<&AgentProcess> = self.look.processes_of(self.home).collect();
+        let all: Vec<&AgentProcess> = self.scan.processes().collect();
         let untouched = Untouched::new(&self.sessions().join(name), &all, &log.events);
         let Some(untouched) = untouched else {
             return self.read_folder(name, seekers);
@@ -85,7 +87,7 @@ impl<'a> Reading<'a> {
     fn claimed(&mut self, sessions: Vec<SessionDir>) -> Vec<Claimed> {
         let sessions = sessions.into_iter();
         let claimed = sessions.map(|session| Claimed {
-            sidecar: self.read_sidecar(&session, Keep::All),
+            sidecar: self.read_sidecar(&session, None),
             session,
         });
         claimed.collect()
@@ -103,24 +105,22 @@ impl<'a> Reading<'a> {
         };
         let sessions = log.events.iter().map(|event| event.session.as_str());
         let in_log: HashSet<&str> = sessions.collect();
-        let ours = self.look.machine.table().scope();
+        let is_host_known = self.scan.look.machine.table().scope().host.is_ok();
         let is_accounted_for = |process: &Process| {
-            self.claims.iter().any(|claim| {
+            self.scan.claims_of(process).any(|claim| {
                 claim.trust == Trust::Trusted
                     && claim.placement != Placement::SharedByMachines
                     && claim.scope.host.is_some()
-                    && ours.host.is_ok()
-                    && claim.may_be_about(process, ours)
                     && in_log.contains(claim.key.session.as_str())
             })
         };
-        let mut processes = self.look.processes_of(self.home);
-        processes.all(|process| process.role != Role::Session || is_accounted_for(&process.process))
+        let mut seekers = self.scan.seekers();
+        seekers.all(|seeker| is_host_known && is_accounted_for(&seeker.process))
     }
 
     /// Dates the sessions of a folder and adds clues about their owners. Returns the
     /// processes of the folder that no sidecar names.
-    pub(super) fn date_folder(&mut self, folder: Folder<'_, '_>, is_all: bool) -> Vec<Pid> {
+    pub(super) fn date_folder(&mut self, folder: Folder<'a, '_>) -> Vec<&'a AgentProcess> {
         let Folder {
             name,
             seekers,
@@ -130,49 +130,41 @@ impl<'a> Reading<'a> {
         if seekers.is_empty() {
             for Claimed { session, sidecar } in sessions {
                 let named = self.running(sidecar.as_ref());
-                let dates = Dates::of_directory(&session);
-                let sketch = self.sketch(name, &session, sidecar, dates);
+                let sketch = self.sketch(name, &session, sidecar, session.dates());
                 self.sketches.add(sketch, named);
             }
             return Vec::new();
         }
-        let dated: Vec<(Claimed, Dates)> = sessions
-            .into_iter()
-            .map(|claimed| {
-                let dates = self.read_dates(&claimed.session);
-                (claimed, dates)
-            })
-            .collect();
-        let born = dated.iter();
-        let born = born.map(|(dated, dates)| {
+        let mut dated = Vec::with_capacity(sessions.len());
+        let mut born = Vec::with_capacity(sessions.len());
+        for claimed in sessions {
+            let dates = self.read_dates(&claimed.session);
             let born_at_ms = self.unless_ahead(dates.born_at_ms);
-            (dated.session.id.clone(), born_at_ms)
-        });
-        let born: Vec<_> = born.collect();
-        let history = self.history(born);
-        for (claimed, dates) in dated {
-            let is_wanted = is_all || claimed.sidecar.is_some();
-            self.sketch_sought(name, seekers, claimed, (dates, &history), is_wanted);
+            born.push((claimed.session.id.clone(), born_at_ms));
+            dated.push((claimed, dates));
         }
-        let ours = self.look.machine.table().scope();
-        let is_named = |process: &Process| {
-            self.claims
-                .iter()
-                .any(|all| all.may_be_about(process, ours))
-        };
-        let of_seekers = seekers.iter().map(|process| &process.process);
-        let silent = of_seekers.filter(|process| !is_named(process));
-        silent.map(|process| process.pid).collect()
+        let log = self.log().unwrap_or_default();
+        let began = self.scan.seekers();
+        let began = began.filter_map(|seeker| seeker.process.began_at_ms.clone().ok());
+        let history = History::new(log, born, began.collect());
+        for (claimed, dates) in dated {
+            self.sketch_sought(name, seekers, claimed, dates, &history);
+        }
+        let is_named =
+            |seeker: &AgentProcess| self.scan.claims_of(&seeker.process).next().is_some();
+        let seekers = seekers.iter().copied();
+        seekers.filter(|seeker| !is_named(seeker)).collect()
     }
 
-    /// Sketches a session if it is wanted, or if one of `seekers` may have it.
+    /// Sketches a session if all are wanted, if it has a sidecar, or if one of `seekers` may
+    /// have it.
     fn sketch_sought(
         &mut self,
         folder: &str,
         seekers: &[&AgentProcess],
         Claimed { session, sidecar }: Claimed,
-        (dates, history): (Dates, &History),
-        is_wanted: bool,
+        dates: Dates,
+        history: &History,
     ) {
         let dates = history.corrected(&session.id, dates);
         let of_its_time: Vec<&AgentProcess> = seekers
@@ -190,6 +182,7 @@ impl<'a> Reading<'a> {
         let possible = of_its_time.iter().filter(|seeker| !is_excluded(seeker));
         let mut open_to: Vec<Pid> = possible.map(|process| process.process.pid).collect();
         let is_possible = !open_to.is_empty();
+        let is_wanted = self.scan.look.depth.is_walk() || sidecar.is_some();
         if !is_wanted && !is_possible {
             return;
         }
@@ -222,9 +215,9 @@ impl<'a> Reading<'a> {
     }
 
     /// The process that a sidecar names, if a process of this home has that PID.
-    fn running(&self, sidecar: Option<&FromSidecar>) -> Option<Pid> {
-        let named = sidecar?.pid?;
-        let mut processes = self.look.processes_of(self.home);
-        processes.find_map(|process| (process.process.pid == named).then_some(named))
+    fn running(&self, sidecar: Option<&ReadSidecar>) -> Option<Pid> {
+        let named = sidecar_facts::pid(&sidecar?.0)?;
+        let mut pids = self.scan.processes().map(|process| process.process.pid);
+        pids.find(|pid| *pid == named)
     }
 }

@@ -4,70 +4,60 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Directory, Links};
+use whosup_sidecar::file::Directory;
 
-use super::super::untouched::BEGAN_SLACK_MS;
-use super::super::work_dir::{self, FolderKind};
-use super::directory::{Dates, SessionDir};
-use super::{FOLDERS_MAX, Keep, Reading};
+use super::super::work_dir::FolderKind;
+use super::directory::SessionDir;
+use super::{FOLDERS_MAX, Reading};
 use crate::adapter::{AgentProcess, LaunchedIn};
 use crate::sources::agents::kit::folder::is_modified_since;
+use crate::sources::agents::kit::scan::may_have_written_since;
+use crate::sources::agents::kit::sidecar_facts;
 
 impl Reading<'_> {
     /// A process that no sidecar in the folder of its directory names may have been started
     /// for another directory (`--work-dir`): the folders to which it can have written are
     /// searched for its PID.
-    pub(super) fn search_for(&mut self, silent: &[Pid], read: &[String]) {
+    pub(super) fn search_for(&mut self, silent: &[&AgentProcess], read: &[String]) {
         if silent.is_empty() {
             return;
         }
-        let began = self
-            .look
-            .processes_of(self.home)
-            .filter(|process| silent.contains(&process.process.pid))
-            .map(|process| process.process.began_at_ms.clone().ok());
-        // None, if one of them is of unknown age.
-        let since_ms = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
+        let since_ms = may_have_written_since(silent.iter().copied());
         let displaced = self.displaced(silent);
         self.work_dirs.extend(displaced.clone());
-        let folders = self.names(&self.sessions(), FOLDERS_MAX);
+        let folders = self.scan.names(&self.sessions(), FOLDERS_MAX);
         for folder in folders.texts() {
             let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
             if !is_local || read.iter().any(|already| already == folder) {
                 continue;
             }
             for session in self.sessions_written_since(folder, since_ms) {
-                if let Some(sidecar) = self.read_sidecar(&session, Keep::Naming(silent)) {
-                    let dates = self.read_dates(&session);
-                    let named = sidecar.pid;
-                    let sketch = self.sketch(folder, &session, Some(sidecar), dates);
-                    self.sketches.add(sketch, named);
+                let sidecar = self.read_sidecar(&session, Some(silent));
+                let dates = if sidecar.is_some() {
+                    self.read_dates(&session)
                 } else if displaced.contains_key(folder) && session.made_at_ms >= since_ms {
-                    let dates = Dates::of_directory(&session);
-                    let sketch = self.sketch(folder, &session, None, dates);
-                    self.sketches.add(sketch, []);
-                }
+                    session.dates()
+                } else {
+                    continue;
+                };
+                let named = sidecar.as_ref();
+                let named = named.and_then(|(sidecar, _)| sidecar_facts::pid(sidecar));
+                let sketch = self.sketch(folder, &session, sidecar, dates);
+                self.sketches.add(sketch, named);
             }
         }
     }
 
     /// The missing directories, by their folders: a process whose environment lacks the
     /// start directory may have been started in one of them.
-    fn displaced(&mut self, silent: &[Pid]) -> HashMap<String, PathBuf> {
-        let mut processes = self.look.processes_of(self.home);
-        let is_displaced = |process: &AgentProcess| {
-            silent.contains(&process.process.pid) && process.launched_in == LaunchedIn::NotKnown
-        };
-        if !processes.any(is_displaced) {
+    fn displaced(&mut self, silent: &[&AgentProcess]) -> HashMap<String, PathBuf> {
+        let is_displaced = |process: &&AgentProcess| process.launched_in == LaunchedIn::NotKnown;
+        if !silent.iter().any(is_displaced) {
             return HashMap::new();
         }
-        let mut work_dirs = work_dir::read(&self.home.root).unwrap_or_else(|error| {
-            self.problem(&self.home.root.join("kimi.json"), error);
-            HashMap::new()
-        });
-        work_dirs.retain(|_, path| self.look.may_be_gone(path));
+        let mut work_dirs = self.listed_work_dirs();
+        work_dirs.retain(|_, path| self.scan.look.may_be_gone(path));
         work_dirs
     }
 
@@ -83,21 +73,11 @@ impl Reading<'_> {
             return self.sessions_in(folder);
         };
         let opened = Rc::new(opened);
-        let named: BTreeSet<SessionId> = log
-            .events
-            .iter()
+        let named = log.events.iter();
+        let named: BTreeSet<SessionId> = named
             .filter_map(|event| SessionId::parse(&event.session).ok())
             .collect();
-        named
-            .into_iter()
-            .filter_map(|id| {
-                let facts = opened.facts(id.as_str().as_ref(), Links::Follow).ok()?;
-                facts.is_directory.then(|| SessionDir {
-                    id,
-                    folder: Rc::clone(&opened),
-                    made_at_ms: facts.born_ms,
-                })
-            })
-            .collect()
+        let found = named.into_iter().map(|id| SessionDir::find(&opened, id));
+        found.filter_map(|found| found.ok().flatten()).collect()
     }
 }
