@@ -151,11 +151,20 @@ pub(crate) fn list_or_report(
     names_or_report(names_in(directory, entries_max), entries_max, report)
 }
 
-fn names_or_report(
-    listed: io::Result<Names>,
+/// Lists like [`entries_in`] and reports why entries are missing.
+pub(crate) fn list_entries_or_report(
+    directory: &Path,
+    entries_max: usize,
+    report: impl FnMut(String),
+) -> Names<Entry> {
+    names_or_report(entries_in(directory, entries_max), entries_max, report)
+}
+
+fn names_or_report<N>(
+    listed: io::Result<Names<N>>,
     entries_max: usize,
     mut report: impl FnMut(String),
-) -> Names {
+) -> Names<N> {
     match listed {
         Ok(names) => {
             if names.is_cut {
@@ -165,7 +174,10 @@ fn names_or_report(
         }
         Err(error) => {
             report(error.to_string());
-            Names::default()
+            Names {
+                names: Vec::new(),
+                is_cut: false,
+            }
         }
     }
 }

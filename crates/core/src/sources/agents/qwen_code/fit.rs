@@ -4,7 +4,6 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::{process, transcript};
-use crate::adapter::claim::CLOCK_SLACK_MS;
 use crate::adapter::{AgentProcess, Clue};
 
 /// The birth and last use of a session, by its records.
@@ -29,45 +28,28 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    pub(super) fn all_of(
-        seekers: &[&AgentProcess],
-        session: &SessionId,
-        dates: &Dates,
-    ) -> Vec<Self> {
-        let fits = seekers
-            .iter()
-            .filter_map(|seeker| Self::of(seeker, session, dates));
-        fits.collect()
-    }
-
     /// The runs that were asked something else, or before.
     pub(super) fn others(seekers: &[&AgentProcess], fits: &[Self]) -> Vec<Clue> {
         let is_other = |process: &&&AgentProcess| {
             process::PROGRAMS.is_headless(&process.program())
                 && fits.iter().all(|fit| fit.pid != process.process.pid)
         };
-        let others = seekers.iter().filter(is_other);
-        others
-            .map(|seeker| {
-                let pid = seeker.process.pid;
-                Clue::untouched(pid, format!("process {pid} was asked something else"))
-            })
-            .collect()
+        let pids = seekers
+            .iter()
+            .filter(is_other)
+            .map(|seeker| seeker.process.pid);
+        let clue = |pid| Clue::untouched(pid, format!("process {pid} was asked something else"));
+        pids.map(clue).collect()
     }
 
     /// `None` if the process cannot be serving it: the arguments do not name the session,
     /// and it was neither born nor used after the process began, or it does not contain the
     /// prompt in the arguments.
-    fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
+    pub(super) fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
         let program = seeker.program();
-        let named = process::PROGRAMS.session(&program);
-        let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
-        let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
-            let since = began.saturating_sub(CLOCK_SLACK_MS);
-            let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
-            let dates = [dates.birth.born_at_ms, latest];
-            dates.into_iter().flatten().any(|at| at >= since)
-        });
+        let is_named = seeker.names(session);
+        let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
+        let is_of_its_time = seeker.had_begun_at_one_of([dates.birth.born_at_ms, latest]);
         let may_have_taken_up = is_named || process::PROGRAMS.continues(&program);
         let asked = process::plain_prompt(&program);
         let was_asked = |asked: &str| {

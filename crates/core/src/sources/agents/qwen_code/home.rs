@@ -14,6 +14,7 @@ use whosup_sidecar::file::{Links, read_regular};
 
 use crate::adapter::{Home, Look, Sketch};
 use crate::machine::Environment;
+use crate::sources::agents::kit::scan::Scan;
 
 /// The variable that moves the home.
 pub(super) const HOME_VARIABLE: &str = "QWEN_HOME";
@@ -43,23 +44,29 @@ pub(super) fn homes(environment: &Environment) -> Vec<PathBuf> {
 /// The directories that the sessions of a home may lie in: its own, and the directories in
 /// variables and settings, if they can be touched.
 pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> {
-    let known = Known::of(look);
+    let users = users_of(look);
     let mut directories = BTreeSet::from([home.root.to_path_buf()]);
-    for user in &known.users {
+    for user in &users {
         if user.homes.iter().any(|root| **root == *home.root) {
             directories.extend(user.runtime.clone());
         }
     }
     directories.extend(from_settings(look, home));
-    directories
-        .into_iter()
-        .filter(|path| **path == *home.root || !known.is_home(path))
-        .filter(|path| **path == *home.root || look.machine.mounts().touchable(path).is_ok())
-        .map(|path| {
-            let sharers = known.homes_that_use(&path);
-            Runtime { path, sharers }
-        })
-        .collect()
+    let is_home = |path: &PathBuf| users.iter().any(|user| user.homes.contains(path));
+    directories.retain(|path| {
+        **path == *home.root || (!is_home(path) && look.machine.mounts().touchable(path).is_ok())
+    });
+    let with_sharers = directories.into_iter().map(|path| {
+        let users = users.iter();
+        let sharers = users.filter(|user| user.runtime.as_ref() == Some(&path));
+        Runtime {
+            sharers: sharers
+                .flat_map(|user| user.homes.iter().cloned())
+                .collect(),
+            path,
+        }
+    });
+    with_sharers.collect()
 }
 
 /// The runtime directory of a session if it differs from the home. It may have been set for
@@ -80,72 +87,48 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// Returns whether a session in it belongs to `home`. If several homes share the
+    /// Returns whether a session in it belongs to the scanned home. If several homes share the
     /// directory, the session belongs to the home of the process that serves it, or to the
     /// first home if no known process does: so each session is found once.
-    pub(super) fn is_for(&self, home: &Home, served_by: Option<Pid>, look: &Look<'_>) -> bool {
+    pub(super) fn is_for(&self, scan: &Scan<'_>, served_by: Option<Pid>) -> bool {
         if self.sharers.len() < 2 {
             return true;
         }
-        let server = look
-            .processes
-            .iter()
+        let home = &scan.home.root;
+        let mut processes = scan.look.processes.iter();
+        let server = processes
             .find(|process| Some(process.process.pid) == served_by && !process.homes.is_empty());
         match server {
-            Some(server) => server.may_use(&home.root),
-            None => self
-                .sharers
-                .first()
-                .is_some_and(|first| **first == *home.root),
+            Some(server) => server.may_use(home),
+            None => self.sharers.first().is_some_and(|first| **first == **home),
         }
     }
 }
 
-/// The users of qwen-code's files: this scan and each qwen-code process.
-struct Known {
-    users: Vec<User>,
-}
-
+/// A user of qwen-code's files: this scan, or a qwen-code process.
 struct User {
     homes: Vec<PathBuf>,
     /// The session directory in its variables.
     runtime: Option<PathBuf>,
 }
 
-impl Known {
-    fn of(look: &Look<'_>) -> Self {
-        let own = look.machine.environment();
-        let runtime = runtime_directory(own);
-        if let Some(runtime) = &runtime {
-            look.machine.mounts().rely_on(runtime);
-        }
-        let mut users = vec![User {
-            homes: homes(own),
-            runtime,
-        }];
+fn users_of(look: &Look<'_>) -> Vec<User> {
+    let own = look.machine.environment();
+    let runtime = runtime_directory(own);
+    if let Some(runtime) = &runtime {
+        look.machine.mounts().rely_on(runtime);
+    }
+    let homes = homes(own);
+    let mut users = vec![User { homes, runtime }];
+    users.extend(look.processes.iter().map(|process| {
         let names = [HOME_VARIABLE, RUNTIME_VARIABLE];
-        for process in look.processes {
-            let environment = look.machine.environment_of(&process.process, &names);
-            users.push(User {
-                homes: process.homes.clone(),
-                runtime: environment.and_then(|environment| runtime_directory(&environment)),
-            });
+        let environment = look.machine.environment_of(&process.process, &names);
+        User {
+            homes: process.homes.clone(),
+            runtime: environment.as_ref().and_then(runtime_directory),
         }
-        Self { users }
-    }
-
-    fn is_home(&self, path: &Path) -> bool {
-        let mut homes = self.users.iter().flat_map(|user| &user.homes);
-        homes.any(|home| home == path)
-    }
-
-    fn homes_that_use(&self, runtime: &Path) -> BTreeSet<PathBuf> {
-        self.users
-            .iter()
-            .filter(|user| user.runtime.as_deref() == Some(runtime))
-            .flat_map(|user| user.homes.iter().cloned())
-            .collect()
-    }
+    }));
+    users
 }
 
 fn runtime_directory(environment: &Environment) -> Option<PathBuf> {
@@ -202,20 +185,16 @@ fn from_settings(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
         .processes_of(home)
         .filter_map(|process| process.work_dir())
         .collect();
-    let mut directories = BTreeSet::new();
-    if let Some(value) = runtime_setting(&home.root.join("settings.json")) {
-        directories.extend(resolved(look, &value, None));
-        for work_dir in &work_dirs {
-            directories.extend(resolved(look, &value, Some(work_dir)));
-        }
-    }
+    let of_home = runtime_setting(&home.root.join("settings.json"));
+    let value = of_home.as_deref();
+    let directory = value.and_then(|value| resolved(look, value, None));
+    let mut directories: BTreeSet<PathBuf> = directory.into_iter().collect();
     for work_dir in work_dirs {
         let settings = work_dir.join(DEFAULT_HOME).join("settings.json");
-        if look.machine.mounts().touchable(&settings).is_ok()
-            && let Some(value) = runtime_setting(&settings)
-        {
-            directories.extend(resolved(look, &value, Some(work_dir)));
-        }
+        let is_touchable = look.machine.mounts().touchable(&settings).is_ok();
+        let of_project = is_touchable.then(|| runtime_setting(&settings)).flatten();
+        let values = of_home.iter().chain(&of_project);
+        directories.extend(values.filter_map(|value| resolved(look, value, Some(work_dir))));
     }
     directories
 }
@@ -238,47 +217,37 @@ fn runtime_setting(path: &Path) -> Option<String> {
 /// Puts blanks in the place of `//` and `/* */` comments, which settings may
 /// have and JSON may not.
 fn without_comments(text: &str) -> String {
-    #[derive(Clone, Copy, PartialEq)]
-    enum In {
-        Json,
-        String,
-        Line,
-        Block,
-    }
-    let mut place = In::Json;
     let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let next = characters.peek().copied();
-        match (place, character, next) {
-            (In::Json, '/', Some('/')) => place = In::Line,
-            (In::Json, '/', Some('*')) => place = In::Block,
-            (In::Json, '"', _) => {
-                place = In::String;
-                plain.push(character);
-            }
-            (In::String, '\\', Some(escaped)) => {
-                plain.extend([character, escaped]);
-                characters.next();
-            }
-            (In::String, '"', _) => {
-                place = In::Json;
-                plain.push(character);
-            }
-            (In::Line, '\n', _) => {
-                place = In::Json;
-                plain.push(character);
-            }
-            (In::Block, '*', Some('/')) => {
-                characters.next();
-                place = In::Json;
-                plain.push(' ');
-            }
-            (In::Json | In::String, ..) => plain.push(character),
-            (In::Line | In::Block, ..) => {}
-        }
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let comment = if rest.starts_with("//") {
+            Some(rest.find('\n').unwrap_or(rest.len()))
+        } else if rest.starts_with("/*") {
+            Some(rest.find("*/").map_or(rest.len(), |end| end + 2))
+        } else {
+            None
+        };
+        let length = comment.unwrap_or_else(|| match first {
+            '"' => string_length(rest),
+            _ => first.len_utf8(),
+        });
+        let (part, others) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        plain.push_str(if comment.is_some() { " " } else { part });
+        rest = others;
     }
     plain
+}
+
+/// How long the JSON string is that a text begins with, in bytes.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let mut characters = text.char_indices().skip(1);
+    let end = characters.find(|(_, character)| {
+        let is_end = *character == '"' && !is_escaped;
+        is_escaped = *character == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@
 mod fit;
 mod home;
 mod hooks;
+mod malformed;
 mod process;
 mod project;
 mod reading;
@@ -107,13 +108,10 @@ impl Adapter for QwenCode {
             let rest = title.strip_prefix(sign);
             rest.is_some_and(|rest| rest.starts_with(mark))
         });
+        let fact = |phase| PhaseFact::new(FactSource::Title, phase);
         match sign {
-            Some((sign, _, phase)) => {
-                Some(PhaseFact::new(FactSource::Title, Some(*phase)).in_word(sign))
-            }
-            None => title
-                .starts_with(OWN_TITLE)
-                .then(|| PhaseFact::new(FactSource::Title, None)),
+            Some((sign, _, phase)) => Some(fact(Some(*phase)).in_word(sign)),
+            None => title.starts_with(OWN_TITLE).then(|| fact(None)),
         }
     }
 

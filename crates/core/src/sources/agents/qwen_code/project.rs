@@ -5,28 +5,25 @@ mod name;
 mod seeker;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
-use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Directory, Links, ReadFileError, facts};
+use whosup_sidecar::file::{Directory, Links, facts};
+use whosup_sidecar::{SessionId, read_listed_sidecar, read_sidecar, read_sidecar_in};
 
 use self::name::{chats_in, chats_of, session_of, transcript_path};
 pub(super) use self::name::{sidecar_name, transcript_name};
 use super::home::Runtime;
 use super::reading::Reading;
+use super::registry::Record;
 use super::settled::is_settled;
-use super::sidecar::{self, Keep};
-use super::{process, registry, transcript};
+use super::{process, sidecar, transcript};
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::{AgentProcess, Role, Unclaimed};
-use crate::sources::agents::kit::folder::{Entry, Names, entries_in, folders_in};
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::agents::kit::folder::Entry;
+use crate::sources::agents::kit::scan::may_have_written_since;
+use crate::sources::transcript::TranscriptFile;
 
-/// How much older than every process a sidecar must be to be passed over, in
-/// milliseconds: clocks are set.
-const BEGAN_SLACK_MS: i64 = 3_600_000;
 /// How many projects of a runtime directory are looked at.
 const PROJECTS_MAX: usize = 100_000;
 /// How many files of one project are looked at.
@@ -75,8 +72,8 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 
     /// Reads what processes and registry records name, or everything.
-    pub(super) fn walk(&mut self, records: &[registry::Record]) {
-        let is_all = self.reading.look().depth.is_walk();
+    pub(super) fn walk(&mut self, records: &[Record]) {
+        let is_all = self.reading.scan.look.depth.is_walk();
         if is_all {
             self.walk_all();
         } else {
@@ -89,8 +86,8 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     fn walk_all(&mut self) {
         for runtime in self.runtimes {
-            for project in self.projects(runtime) {
-                let chats = self.read_all(runtime, &chats_of(&project), None);
+            for chats in self.all_chats(runtime) {
+                let chats = self.read_all(runtime, &chats, None);
                 for session in &chats.transcripts {
                     self.sketch_birth(runtime, &chats.directory, session);
                 }
@@ -99,14 +96,14 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 
     /// The sidecar and the transcript of every registered session.
-    fn look_up_records(&mut self, records: &[registry::Record]) {
+    fn look_up_records(&mut self, records: &[Record]) {
         for runtime in self.runtimes {
             for record in records {
                 let chats = chats_in(runtime, &record.work_dir);
                 let name = sidecar_name(&record.session);
                 let folder = self.folders.entry(chats.clone()).or_default();
                 if folder.read.insert(name.clone()) {
-                    sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
+                    self.read_sidecar(runtime, chats.join(name), None);
                 }
                 self.find_transcript(&chats, &record.session);
             }
@@ -116,49 +113,38 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// The transcript of a session in this folder, if it is there.
     fn find_transcript(&mut self, chats: &Path, session: &SessionId) {
         let path = transcript_path(chats, session);
-        match facts(&path, Links::Follow) {
-            Ok(_) => {
-                self.set_transcript(session, path);
-            }
-            // There is none before the first prompt.
-            Err(ReadFileError::NotFound { .. }) => {}
-            Err(error) => self.reading.problem(&path, error.reason()),
+        let facts = facts(&path, Links::Follow);
+        // There is none before the first prompt.
+        if self.reading.scan.read_or_report(&path, facts).is_some() {
+            self.set_transcript(session, path);
         }
     }
 
     /// Reads the folders of the directories in which processes work or registered sessions,
     /// except for settled processes.
-    fn walk_work_dirs(&mut self, records: &[registry::Record]) {
-        let (look, home) = (self.reading.look(), self.reading.home());
-        let servers = || look.processes_of(home).filter(|process| is_server(process));
-        // A process writes its sidecar after it began.
-        let began = servers().map(|process| process.process.began_at_ms.clone().ok());
-        let oldest = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
+    fn walk_work_dirs(&mut self, records: &[Record]) {
+        let look = self.reading.scan.look;
+        let servers: Vec<_> = self.reading.scan.processes().filter(is_server).collect();
+        let oldest = may_have_written_since(servers.iter().copied());
         for runtime in self.runtimes {
-            let folders_of = |process: &AgentProcess| {
-                let is_own = |record: &&registry::Record| record.pid == process.process.pid;
-                let registered = records
-                    .iter()
-                    .filter(is_own)
-                    .map(|one| one.work_dir.as_path());
+            let folders_of = |process: &AgentProcess| -> BTreeSet<PathBuf> {
+                let registered = records_of(records, process);
+                let registered = registered.map(|record| record.work_dir.as_path());
                 let work_dirs = process.work_dirs().chain(registered);
                 work_dirs
                     .map(|work_dir| chats_in(runtime, work_dir))
-                    .collect::<BTreeSet<PathBuf>>()
+                    .collect()
             };
             let mut users_of: BTreeMap<PathBuf, usize> = BTreeMap::new();
-            for process in look.processes.iter().filter(|process| is_server(process)) {
-                for chats in folders_of(process) {
-                    *users_of.entry(chats).or_default() += 1;
-                }
+            for chats in look.processes.iter().filter(is_server).flat_map(folders_of) {
+                *users_of.entry(chats).or_default() += 1;
             }
             let mut unsettled = BTreeSet::new();
-            for process in servers() {
+            for process in &servers {
                 let folders = folders_of(process);
                 let is_alone = folders.iter().all(|chats| users_of.get(chats) == Some(&1));
-                let of_it = |record: &&registry::Record| record.pid == process.process.pid;
-                let mut its_records = records.iter().filter(of_it);
-                let is_settled = match (its_records.next(), its_records.next()) {
+                let mut own = records_of(records, process);
+                let is_settled = match (own.next(), own.next()) {
                     (Some(record), None) => {
                         let chats = chats_in(runtime, &record.work_dir);
                         is_alone && is_settled(self.reading, process, record, &chats)
@@ -180,48 +166,36 @@ impl<'a, 'r> Projects<'a, 'r> {
     ///
     /// A record does not replace that search: qwen-code removes the sidecar of a session
     /// that it leaves, and gives up on a record that it cannot rewrite.
-    fn search_for_silent_processes(&mut self, records: &[registry::Record]) {
-        let (look, reading) = (self.reading.look(), &*self.reading);
-        let writes_no_sidecar = |process: &AgentProcess| {
-            let of_it = |record: &&registry::Record| record.pid == process.process.pid;
-            process::PROGRAMS.is_headless(&process.program())
-                || (reading.is_named_by(EvidenceKind::Registry, &process.process)
-                    && !records
-                        .iter()
-                        .filter(of_it)
-                        .any(registry::Record::is_of_terminal))
+    fn search_for_silent_processes(&mut self, records: &[Record]) {
+        let scan = &self.reading.scan;
+        let is_named_by = |process: &AgentProcess, kind: EvidenceKind| {
+            let mut claims = scan.claims_of(&process.process);
+            claims.any(|claim| claim.evidence.kind == kind)
         };
-        let silent: Vec<Pid> = look
-            .processes_of(reading.home())
-            .filter(|process| matches!(process.role, Role::Session | Role::Host))
-            .filter(|process| !reading.is_named_by(EvidenceKind::Sidecar, &process.process))
-            .filter(|process| !writes_no_sidecar(process))
-            .map(|process| process.process.pid)
-            .collect();
+        let writes_no_sidecar = |process: &AgentProcess| {
+            process::PROGRAMS.is_headless(&process.program())
+                || (is_named_by(process, EvidenceKind::Registry)
+                    && !records_of(records, process).any(Record::is_of_terminal))
+        };
+        let silent = scan.processes().filter(is_server).filter(|process| {
+            !is_named_by(process, EvidenceKind::Sidecar) && !writes_no_sidecar(process)
+        });
+        let silent: Vec<Pid> = silent.map(|process| process.process.pid).collect();
         if silent.is_empty() {
             return;
         }
         for runtime in self.runtimes {
-            for project in self.projects(runtime) {
-                let chats = chats_of(&project);
+            for chats in self.all_chats(runtime) {
                 for name in self.unread(&chats) {
-                    let path = chats.join(&name);
-                    sidecar::read(self.reading, &path, Keep::Naming(runtime, &silent));
-                    let session = name.strip_suffix(sidecar::SUFFIX);
-                    let session = session.and_then(|session| SessionId::parse(session).ok());
-                    if let Some(session) = session.filter(|session| self.reading.is_known(session))
+                    self.read_sidecar(runtime, chats.join(&name), Some(&silent));
+                    let session = name.strip_suffix(sidecar::SUFFIX).map(SessionId::parse);
+                    if let Some(Ok(session)) = session
+                        && self.reading.is_known(&session)
                     {
                         self.find_transcript(&chats, &session);
                     }
                 }
             }
-        }
-    }
-
-    fn transcript_problem(&mut self, path: &Path, error: &TranscriptError) {
-        let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
-        if !is_gone {
-            self.reading.problem(path, error.reason());
         }
     }
 
@@ -231,12 +205,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
         let path = transcript_path(chats, session);
         let birth = TranscriptFile::open(&path).and_then(|file| transcript::read_birth(&file));
-        let birth = match birth {
-            Ok(birth) => birth,
-            Err(error) => {
-                self.transcript_problem(&path, &error);
-                return;
-            }
+        let Some(birth) = self.reading.scan.read_or_report(&path, birth) else {
+            return;
         };
         let known = self.reading.sketch(session).transcript.clone();
         let is_in_place_of_another = known.is_some_and(|known| known != path);
@@ -256,8 +226,9 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// A session without a process belongs to one of the homes that share a runtime
     /// directory, so that it is found once.
     fn is_ours(&self, runtime: &Runtime, session: &SessionId) -> bool {
-        let is_unclaimed_ours = runtime.is_for(self.reading.home(), None, self.reading.look());
-        self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
+        let is_elsewhere = self.reading.elsewhere.contains(session);
+        self.reading.is_known(session)
+            || (!is_elsewhere && runtime.is_for(&self.reading.scan, None))
     }
 
     /// Sets the transcript of a session, unless a better one is known, and returns whether
@@ -267,24 +238,18 @@ impl<'a, 'r> Projects<'a, 'r> {
     fn set_transcript(&mut self, session: &SessionId, path: PathBuf) -> bool {
         let known = self.reading.sketch(session).transcript.take();
         let other = known.filter(|known| *known != path);
-        let is_better_known = other
-            .as_deref()
-            .is_some_and(|known| self.worth(session, known) >= self.worth(session, &path));
-        let better = other.filter(|_| is_better_known);
+        let better = other.filter(|known| self.worth(session, known) >= self.worth(session, &path));
+        let is_set = better.is_none();
         self.reading.sketch(session).transcript = better.or(Some(path));
-        !is_better_known
+        is_set
     }
 
     /// The rank of a transcript among the transcripts of a session.
     fn worth(&self, session: &SessionId, transcript: &Path) -> (bool, bool, Option<i64>) {
         let chats = transcript.parent();
-        let is_its = |runtime: &Runtime, work_dir: &Path| {
-            Some(chats_in(runtime, work_dir).as_path()) == chats
-        };
         let is_open = self.reading.open_work_dirs(session).any(|work_dir| {
-            self.runtimes
-                .iter()
-                .any(|runtime| is_its(runtime, work_dir))
+            let mut own = self.runtimes.iter().map(|one| chats_in(one, work_dir));
+            own.any(|own| Some(own.as_path()) == chats)
         });
         let facts = facts(transcript, Links::Follow).ok();
         let written_ms = facts.and_then(|facts| facts.modified_ms);
@@ -293,8 +258,8 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     /// Reads every sidecar of a folder, and notes the transcripts of known sessions. With
     /// `since_ms`, sidecars that were last written before are skipped: no running process
-    /// can have written them. If the clock was set by more than [`BEGAN_SLACK_MS`] and a
-    /// running process did, its record or the wider search finds them.
+    /// can have written them. If the clock was set by more than the slack in that date, and
+    /// a running process did, its record or the wider search finds them.
     fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
         // A folder that cannot be opened is read file by file, each with its problem.
@@ -306,24 +271,24 @@ impl<'a, 'r> Projects<'a, 'r> {
         folder.is_listed = true;
         for Listed { name, is_file } in &chats.sidecars {
             let is_older = since.is_some_and(|(opened, since_ms)| {
-                let written = opened.facts(name.as_ref(), Links::Refuse).ok();
-                written
+                let facts = opened.facts(name.as_ref(), Links::Refuse).ok();
+                let written_ms = facts
                     .filter(|facts| facts.is_file)
-                    .and_then(|facts| facts.modified_ms)
-                    .is_some_and(|modified| modified < since_ms)
+                    .and_then(|facts| facts.modified_ms);
+                written_ms.is_some_and(|written_ms| written_ms < since_ms)
             });
             if folder.read.contains(name) {
                 // A record led to it.
             } else if is_older {
                 folder.passed_over.insert(name.clone());
             } else {
-                let keep = Keep::All(runtime);
-                match &opened {
-                    Some(opened) => {
-                        sidecar::read_in(self.reading, opened, name.as_ref(), *is_file, keep);
-                    }
-                    None => sidecar::read(self.reading, &chats.directory.join(name), keep),
-                }
+                let path = chats.directory.join(name);
+                let read = match &opened {
+                    Some(opened) if *is_file => read_listed_sidecar(opened, name.as_ref()),
+                    Some(opened) => read_sidecar_in(opened, name.as_ref()),
+                    None => read_sidecar(&path),
+                };
+                sidecar::take(self.reading, runtime, path, read, None);
             }
         }
         for session in &chats.transcripts {
@@ -339,8 +304,13 @@ impl<'a, 'r> Projects<'a, 'r> {
     fn read_passed_over(&mut self, runtime: &Runtime, chats: &Path) {
         let folder = self.folders.entry(chats.to_owned()).or_default();
         for name in std::mem::take(&mut folder.passed_over) {
-            sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
+            self.read_sidecar(runtime, chats.join(name), None);
         }
+    }
+
+    fn read_sidecar(&mut self, runtime: &Runtime, path: PathBuf, searched_for: Option<&[Pid]>) {
+        let read = read_sidecar(&path);
+        sidecar::take(self.reading, runtime, path, read, searched_for);
     }
 
     /// The sidecars of a folder that have not been read.
@@ -358,20 +328,22 @@ impl<'a, 'r> Projects<'a, 'r> {
         sidecars
     }
 
-    fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
+    /// The folders of the sessions of all projects.
+    fn all_chats(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
-        let names = self.list_or_report(&directory, PROJECTS_MAX, folders_in);
-        names.into_iter().map(|name| directory.join(name)).collect()
+        let projects = self.reading.scan.folders(&directory, PROJECTS_MAX).names;
+        let chats = projects.iter().map(|name| chats_of(&directory.join(name)));
+        chats.collect()
     }
 
     fn list(&mut self, directory: &Path) -> Chats {
-        let listed = self.list_or_report(directory, CHATS_MAX, entries_in);
+        let listed = self.reading.scan.entries(directory, CHATS_MAX);
         let mut chats = Chats {
             directory: directory.to_owned(),
             sidecars: Vec::new(),
             transcripts: Vec::new(),
         };
-        for Entry { name, is_file } in listed {
+        for Entry { name, is_file } in listed.names {
             if let Some(session) = session_of(&name) {
                 chats.transcripts.push(session);
             } else if let Ok(name) = name.into_string()
@@ -382,31 +354,18 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
         chats
     }
+}
 
-    /// Lists a directory and reports why entries are missing.
-    fn list_or_report<N>(
-        &mut self,
-        directory: &Path,
-        entries_max: usize,
-        list: impl FnOnce(&Path, usize) -> io::Result<Names<N>>,
-    ) -> Vec<N> {
-        match list(directory, entries_max) {
-            Ok(listed) => {
-                if listed.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.reading.problem(directory, message);
-                }
-                listed.names
-            }
-            Err(error) => {
-                self.reading.problem(directory, error);
-                Vec::new()
-            }
-        }
-    }
+/// The records of a process.
+fn records_of<'r>(
+    records: &'r [Record],
+    process: &AgentProcess,
+) -> impl Iterator<Item = &'r Record> + use<'r> {
+    let pid = process.process.pid;
+    records.iter().filter(move |record| record.pid == pid)
 }
 
 /// Returns whether a process may serve sessions; launchers do not.
-fn is_server(process: &AgentProcess) -> bool {
+fn is_server(process: &&AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Host)
 }

@@ -3,15 +3,16 @@
 
 use std::path::PathBuf;
 
-use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
-use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
-use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
+use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
+use whosup_sidecar::file::{FileFacts, Links, read_regular};
+use whosup_sidecar::{FieldError, SessionId, StrictObject};
 
+use super::malformed::{Malformed, pid_namespace};
 use super::reading::Reading;
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
 };
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::hex::is_hex;
 
 /// The newest schema that can be read.
 const SCHEMA_MAX: i64 = 1;
@@ -49,56 +50,28 @@ impl Record {
     }
 }
 
-/// Why bytes are no record. The text goes after the file's path.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RecordError {
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    #[error("`schemaVersion` is `{0}`, and only up to `{SCHEMA_MAX}` can be read")]
-    Schema(i64),
-    #[error(transparent)]
-    Field(#[from] FieldError),
-    #[error("`sessionId` cannot be used: {0}")]
-    Session(SessionIdError),
-    #[error("`pid` is `{found}`, and the file's name says `{named}`")]
-    OtherPid { found: Pid, named: Pid },
-}
-
 /// Reads every record of a home's registry and returns the valid records.
 pub(super) fn read(reading: &mut Reading<'_>) -> Vec<Record> {
-    let directory = reading.home().root.join("sessions");
-    let names = match names_in(&directory, ENTRIES_MAX) {
-        Ok(names) => names,
-        Err(error) => {
-            reading.problem(&directory, error);
-            return Vec::new();
-        }
-    };
-    if names.is_cut {
-        reading.problem(
-            &directory,
-            format_args!("it has more than {ENTRIES_MAX} entries"),
-        );
-    }
+    let directory = reading.scan.home.root.join("sessions");
+    let names = reading.scan.names(&directory, ENTRIES_MAX);
     let mut records = Vec::new();
-    for name in &names.names {
-        let path = directory.join(name);
-        let text = name.to_string_lossy();
+    for name in names.texts() {
         // Every write goes to another file first, and releases add files.
-        let Some(file_name) = FileName::parse(&text) else {
+        let Some(file_name) = FileName::parse(name) else {
             continue;
         };
-        match read_regular(&path, RECORD_BYTES_MAX, Links::Refuse) {
-            Ok(file) => match parse(&file.bytes, &file_name) {
-                Ok(record) => {
-                    add_claim(reading, &record, &file_name, path, &file.facts);
-                    records.push(record);
-                }
-                Err(error) => reading.problem(&path, error),
-            },
-            // Its process has ended since the directory was listed.
-            Err(ReadFileError::NotFound { .. }) => {}
-            Err(error) => reading.problem(&path, error.reason()),
+        let path = directory.join(name);
+        let file = read_regular(&path, RECORD_BYTES_MAX, Links::Refuse);
+        // There is none if its process has ended since the directory was listed.
+        let Some(file) = reading.scan.read_or_report(&path, file) else {
+            continue;
+        };
+        match parse(&file.bytes, &file_name) {
+            Ok(record) => {
+                add_claim(reading, &record, &file_name, path, &file.facts);
+                records.push(record);
+            }
+            Err(error) => reading.scan.problem(&path, error),
         }
     }
     records
@@ -119,10 +92,7 @@ impl FileName {
             Some((digits, slot)) => (digits, Some(slot)),
             None => (stem, None),
         };
-        let is_slot = slot.is_none_or(|slot| {
-            let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-            slot.len() == SLOT_DIGITS && slot.bytes().all(is_hex)
-        });
+        let is_slot = slot.is_none_or(|slot| is_hex(slot, SLOT_DIGITS));
         let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
         if !is_slot || !is_plain {
             return None;
@@ -139,18 +109,20 @@ impl FileName {
 /// `pidNs`, or, before that, `procStart` as ticks with `pidNamespace`.
 ///
 /// `ipcToken` is a secret and never asked for.
-fn parse(bytes: &[u8], file_name: &FileName) -> Result<Record, RecordError> {
+fn parse(bytes: &[u8], file_name: &FileName) -> Result<Record, Malformed> {
     let object = StrictObject::parse(bytes)?;
     let schema = object.integer("schemaVersion")?;
     if !(0..=SCHEMA_MAX).contains(&schema) {
-        return Err(RecordError::Schema(schema));
+        return Err(Malformed::Unusable(format!(
+            "`schemaVersion` is `{schema}`, and only up to `{SCHEMA_MAX}` can be read"
+        )));
     }
     let pid = object.pid("pid")?;
     if pid != file_name.pid {
-        return Err(RecordError::OtherPid {
-            found: pid,
-            named: file_name.pid,
-        });
+        let named = file_name.pid;
+        return Err(Malformed::Unusable(format!(
+            "`pid` is `{pid}`, and the file's name says `{named}`"
+        )));
     }
     let (boot, stamp) = object
         .opt_string("procStart")?
@@ -158,7 +130,8 @@ fn parse(bytes: &[u8], file_name: &FileName) -> Result<Record, RecordError> {
     let owned = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
     Ok(Record {
         pid,
-        session: SessionId::parse(object.string("sessionId")?).map_err(RecordError::Session)?,
+        session: SessionId::parse(object.string("sessionId")?)
+            .map_err(|error| Malformed::Unusable(format!("`sessionId` cannot be used: {error}")))?,
         work_dir: parse_work_dir(&object)?,
         stamp,
         boot,
@@ -186,22 +159,15 @@ fn parse_start(text: &str) -> (Option<BootId>, Option<StartStamp>) {
         Some((boot, ticks)) => (Some(boot), ticks),
         None => (None, text),
     };
-    let is_plain = !ticks.is_empty() && ticks.bytes().all(|byte| byte.is_ascii_digit());
-    let stamp = is_plain
-        .then(|| ticks.parse().ok())
-        .flatten()
-        .map(StartStamp::LinuxTicks);
+    let stamp = StartStamp::parse(StampKind::LinuxTicks, ticks).ok();
     (boot.and_then(BootId::parse), stamp)
 }
 
 /// `pidNs` is an inode number; the older `pidNamespace` is the text of the link
 /// `/proc/self/ns/pid`, or an error text if it could not be read.
 fn parse_pid_namespace(object: &StrictObject<'_>) -> Result<Option<PidNamespace>, FieldError> {
-    if let Some(raw) = object.opt_integer("pidNs")? {
-        return match u64::try_from(raw) {
-            Ok(inode) if inode > 0 => Ok(Some(PidNamespace(inode))),
-            _ => Err(object.out_of_range("pidNs", "an inode number", &raw.to_string())),
-        };
+    if let Some(namespace) = pid_namespace(object, "pidNs")? {
+        return Ok(Some(namespace));
     }
     let text = object.opt_string("pidNamespace")?.unwrap_or_default();
     let digits = text
@@ -230,38 +196,34 @@ fn add_claim(
     sketch.agent_version.clone_from(&record.version);
     sketch.is_headless = is_headless;
     reading.note_removed_on_exit(&record.session, record.pid, record.registered_at_ms);
-    let start = match &record.stamp {
-        Some(stamp) => format!("start {stamp}"),
-        None => "no start stamp".to_owned(),
-    };
-    let claim = Claim {
+    let start = start_in_words(record.stamp.as_ref());
+    let says = format!("pid {}, {start}, {}", record.pid, record.kind);
+    let evidence = Evidence::new(EvidenceKind::Registry, path, says);
+    let subject = Subject::Process(record.pid);
+    reading.scan.claim(Claim {
         scope: ClaimedScope {
             host: None,
             boot: record.boot.clone(),
             pid_namespace: record.pid_namespace,
         },
         stamp: record.stamp.clone(),
-        dated_at_ms: Some(record.registered_at_ms),
-        modified_at_ms: facts.modified_ms,
         // The session is replaced in place, and the date is that of the first session. A
         // newer sidecar of the process names the session that the process moved to.
-        taken_up: TakenUp::AsDated,
+        dated_at_ms: Some(record.registered_at_ms),
         work_dir: Some(record.work_dir.clone()),
         exclusivity: Exclusivity::Exclusive,
         serving: if is_host { Serving::Many } else { Serving::One },
-        trust: reading.trust(facts),
-        placement: reading.placement(&path, facts),
-        ..Claim::new(
-            reading.key(&record.session),
-            Subject::Process(record.pid),
-            Evidence::new(
-                EvidenceKind::Registry,
-                Some(path),
-                format!("pid {}, {start}, {}", record.pid, record.kind),
-            ),
-        )
-    };
-    reading.claim(claim);
+        ..reading
+            .scan
+            .claim_by_file(&record.session, subject, evidence, facts)
+    });
+}
+
+/// When a process began, in words.
+pub(super) fn start_in_words(stamp: Option<&StartStamp>) -> String {
+    stamp.map_or("no start stamp".to_owned(), |stamp| {
+        format!("start {stamp}")
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use whosup_sidecar::file::{Directory, Links};
 use super::project::{sidecar_name, transcript_name};
 use super::reading::Reading;
 use super::registry::Record;
+use crate::adapter::claim::Claim;
 use crate::adapter::{AgentProcess, Role};
 
 /// How far apart, in milliseconds, the coming of a file into a folder and the
@@ -29,9 +30,14 @@ pub(super) fn is_settled(
     chats: &Path,
 ) -> bool {
     let sidecar = sidecar_name(&record.session);
+    let path = chats.join(&sidecar);
+    let is_of_sidecar = |claim: &Claim| {
+        claim.evidence.path.as_deref() == Some(path.as_path())
+            && claim.key.session == record.session
+    };
     if !record.is_of_terminal()
         || process.role != Role::Session
-        || !reading.is_named_in(&chats.join(&sidecar), &record.session, &process.process)
+        || !reading.scan.claims_of(&process.process).any(is_of_sidecar)
     {
         return false;
     }

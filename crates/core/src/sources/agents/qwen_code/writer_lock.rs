@@ -3,19 +3,20 @@
 //! Files with an owner's name in them, not kernel locks. ACP and daemon
 //! processes take one for each session; *sealed* means closed cleanly.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
-use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
-use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
+use whosup_sidecar::file::{FileFacts, Links, read_regular};
+use whosup_sidecar::{FieldError, SessionId, StrictObject};
 
 use super::home::Runtime;
+use super::malformed::{Malformed, pid_namespace};
 use super::reading::Reading;
+use super::registry::start_in_words;
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
 };
-use crate::sources::agents::kit::folder::names_in;
 
 /// The schemas that can be read.
 const SCHEMAS: std::ops::RangeInclusive<i64> = 1..=3;
@@ -44,69 +45,47 @@ struct Lock {
     version: Option<String>,
 }
 
-/// Why bytes are no lock. The text goes after the file's path.
-#[derive(Debug, thiserror::Error)]
-enum LockError {
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    #[error("`schema_version` is `{0}`, and only `1` to `3` can be read")]
-    Schema(i64),
-    #[error(transparent)]
-    Field(#[from] FieldError),
-    #[error("`session_id` cannot be used: {0}")]
-    Session(SessionIdError),
-    #[error("`session_id` is `{0}`, and the file's name says another one")]
-    OtherSession(SessionId),
-}
-
 /// Reads every lock below a runtime directory.
 pub(super) fn read(reading: &mut Reading<'_>, runtime: &Runtime) {
     let directory = runtime.path.join("tmp").join("session-writer-locks");
-    let names = match names_in(&directory, ENTRIES_MAX) {
-        Ok(names) => names,
-        Err(error) => {
-            reading.problem(&directory, error);
-            return;
-        }
-    };
-    if names.is_cut {
-        reading.problem(
-            &directory,
-            format_args!("it has more than {ENTRIES_MAX} entries"),
-        );
-    }
-    for name in &names.names {
-        let path = directory.join(name);
+    let names = reading.scan.names(&directory, ENTRIES_MAX).names;
+    for name in &names {
         let text = name.to_string_lossy();
         let Some(stem) = text.strip_suffix(SUFFIX) else {
             // A lock at the instant at which it changes hands, or a file that some release
             // adds.
             continue;
         };
-        match read_regular(&path, LOCK_BYTES_MAX, Links::Refuse) {
-            Ok(file) => match parse(&file.bytes, stem) {
-                Ok(lock) if runtime.is_for(reading.home(), Some(lock.pid), reading.look()) => {
-                    add_claim(reading, &lock, &path, &file.facts);
-                }
-                Ok(_) => {}
-                Err(error) => reading.problem(&path, error),
-            },
-            // Released since the directory was listed.
-            Err(ReadFileError::NotFound { .. }) => {}
-            Err(error) => reading.problem(&path, error.reason()),
+        let path = directory.join(name);
+        let file = read_regular(&path, LOCK_BYTES_MAX, Links::Refuse);
+        // There is none if it was released since the directory was listed.
+        let Some(file) = reading.scan.read_or_report(&path, file) else {
+            continue;
+        };
+        match parse(&file.bytes, stem) {
+            Ok(lock) if runtime.is_for(&reading.scan, Some(lock.pid)) => {
+                add_claim(reading, lock, path, &file.facts);
+            }
+            Ok(_) => {}
+            Err(error) => reading.scan.problem(&path, error),
         }
     }
 }
 
-fn parse(bytes: &[u8], file_stem: &str) -> Result<Lock, LockError> {
+fn parse(bytes: &[u8], file_stem: &str) -> Result<Lock, Malformed> {
     let object = StrictObject::parse(bytes)?;
     let schema = object.integer("schema_version")?;
     if !SCHEMAS.contains(&schema) {
-        return Err(LockError::Schema(schema));
+        return Err(Malformed::Unusable(format!(
+            "`schema_version` is `{schema}`, and only `1` to `3` can be read"
+        )));
     }
-    let session = SessionId::parse(object.string("session_id")?).map_err(LockError::Session)?;
+    let session = SessionId::parse(object.string("session_id")?)
+        .map_err(|error| Malformed::Unusable(format!("`session_id` cannot be used: {error}")))?;
     if percent_decoded(file_stem) != session.as_str().as_bytes() {
-        return Err(LockError::OtherSession(session));
+        return Err(Malformed::Unusable(format!(
+            "`session_id` is `{session}`, and the file's name says another one"
+        )));
     }
     let identity = object.opt_string("process_start_identity")?;
     let (boot, stamp) = identity.map_or((None, None), parse_identity);
@@ -116,7 +95,7 @@ fn parse(bytes: &[u8], file_stem: &str) -> Result<Lock, LockError> {
         is_sealed: object.opt_string("state")? == Some("sealed"),
         boot,
         stamp,
-        pid_namespace: parse_pid_namespace(&object)?,
+        pid_namespace: pid_namespace(&object, "pid_namespace_id")?,
         host: object.string("hostname")?.to_owned(),
         process_kind: object.string("process_kind")?.to_owned(),
         acquired_at_ms: parse_date(&object, "acquired_at")?,
@@ -130,16 +109,6 @@ fn parse_date(object: &StrictObject<'_>, key: &str) -> Result<i64, FieldError> {
     let malformed = |_| object.out_of_range(key, "a date (RFC 3339)", text);
     let date: Timestamp = text.parse().map_err(malformed)?;
     Ok(date.as_millisecond())
-}
-
-fn parse_pid_namespace(object: &StrictObject<'_>) -> Result<Option<PidNamespace>, FieldError> {
-    let Some(raw) = object.opt_integer("pid_namespace_id")? else {
-        return Ok(None);
-    };
-    match u64::try_from(raw) {
-        Ok(inode) if inode > 0 => Ok(Some(PidNamespace(inode))),
-        _ => Err(object.out_of_range("pid_namespace_id", "an inode number", &raw.to_string())),
-    }
 }
 
 /// `linux:BOOT:TICKS`, `darwin:DATE` (as `ps -o lstart=` prints it in UTC) or
@@ -190,7 +159,7 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFacts) {
+fn add_claim(reading: &mut Reading<'_>, lock: Lock, path: PathBuf, facts: &FileFacts) {
     let is_interactive = lock.process_kind == "interactive";
     if !lock.is_sealed {
         reading.note_removed_on_exit(&lock.session, lock.pid, lock.acquired_at_ms);
@@ -202,43 +171,32 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
     if sketch.is_headless.is_none() && lock.process_kind != "unknown" {
         sketch.is_headless = Some(!is_interactive);
     }
-    let start = match &lock.stamp {
-        Some(stamp) => format!("start {stamp}"),
-        None => "no start stamp".to_owned(),
-    };
     let (subject, state) = if lock.is_sealed {
         (Subject::Released, "sealed, ")
     } else {
         (Subject::Process(lock.pid), "")
     };
-    let claim = Claim {
+    let start = start_in_words(lock.stamp.as_ref());
+    let says = format!("{state}pid {}, {start}, {}", lock.pid, lock.process_kind);
+    let evidence = Evidence::new(EvidenceKind::LockFile, path, says);
+    reading.scan.claim(Claim {
         scope: ClaimedScope {
-            host: Some(lock.host.clone()).filter(|host| !host.is_empty()),
-            boot: lock.boot.clone(),
+            host: Some(lock.host).filter(|host| !host.is_empty()),
+            boot: lock.boot,
             pid_namespace: lock.pid_namespace,
         },
-        stamp: lock.stamp.clone(),
+        stamp: lock.stamp,
         dated_at_ms: Some(lock.acquired_at_ms),
-        modified_at_ms: facts.modified_ms,
         exclusivity: Exclusivity::Exclusive,
         serving: if is_interactive {
             Serving::One
         } else {
             Serving::Many
         },
-        trust: reading.trust(facts),
-        placement: reading.placement(path, facts),
-        ..Claim::new(
-            reading.key(&lock.session),
-            subject,
-            Evidence::new(
-                EvidenceKind::LockFile,
-                Some(path.to_owned()),
-                format!("{state}pid {}, {start}, {}", lock.pid, lock.process_kind),
-            ),
-        )
-    };
-    reading.claim(claim);
+        ..reading
+            .scan
+            .claim_by_file(&lock.session, subject, evidence, facts)
+    });
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
 
 /// The name of a directory's folder: every character but ASCII letters and
 /// digits becomes a hyphen. Not to be undone.
-pub(super) fn encoded(work_dir: &Path) -> String {
+fn encoded(work_dir: &Path) -> String {
     let text = String::from_utf8_lossy(work_dir.as_os_str().as_encoded_bytes());
     // As JavaScript counts: a character outside the basic plane is two units.
     text.encode_utf16()

@@ -6,46 +6,39 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::SessionId;
 
 use super::Projects;
-use super::name::{chats_of, encoded, transcript_path};
-use crate::adapter::{AgentProcess, Clue, Role, Unclaimed};
+use super::name::{chats_in, transcript_path};
+use crate::adapter::{AgentProcess, Clue, Unclaimed};
 use crate::sources::agents::qwen_code::fit::{Dates, Fit};
 use crate::sources::agents::qwen_code::home::Runtime;
 use crate::sources::agents::qwen_code::{process, transcript};
 use crate::sources::transcript::TranscriptFile;
 
-impl<'a> Projects<'a, '_> {
-    /// Processes of this home that no claim names: `qwen -p`, versions before sidecars, and
-    /// processes that have just started.
-    fn seekers(&self) -> Vec<&'a AgentProcess> {
-        self.reading
-            .look()
-            .processes_of(self.reading.home())
-            .filter(|process| process.role == Role::Session)
-            .filter(|process| !self.reading.may_name(&process.process))
-            .collect()
-    }
-
-    /// Dates the sessions that a process without a claim may be serving.
+impl Projects<'_, '_> {
+    /// Dates the sessions that a process without a claim may be serving: `qwen -p`, versions
+    /// before sidecars, and processes that have just started.
     pub(super) fn sketch_for_seekers(&mut self, is_all: bool) {
+        let scan = &self.reading.scan;
         let mut seekers_in: BTreeMap<&Path, Vec<&AgentProcess>> = BTreeMap::new();
-        for seeker in self.seekers() {
-            for work_dir in seeker.work_dirs() {
-                seekers_in.entry(work_dir).or_default().push(seeker);
+        for seeker in scan.seekers() {
+            if scan.claims_of(&seeker.process).next().is_none() {
+                for work_dir in seeker.work_dirs() {
+                    seekers_in.entry(work_dir).or_default().push(seeker);
+                }
             }
         }
         for (work_dir, seekers) in seekers_in {
-            let project = encoded(work_dir);
             let has_prompt =
                 |seeker: &&AgentProcess| process::plain_prompt(&seeker.program()).is_some();
             let are_prompts_wanted = seekers.iter().any(has_prompt);
             for runtime in self.runtimes {
-                let chats = chats_of(&runtime.path.join("projects").join(&project));
-                let chats = self.list(&chats);
+                let chats = self.list(&chats_in(runtime, work_dir));
                 self.read_passed_over(runtime, &chats.directory);
                 for session in &chats.transcripts {
                     let path = transcript_path(&chats.directory, session);
                     if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
-                        let fits = Fit::all_of(&seekers, session, &dates);
+                        let fits = seekers.iter();
+                        let fits = fits.filter_map(|seeker| Fit::of(seeker, session, &dates));
+                        let fits: Vec<Fit> = fits.collect();
                         if is_all || !fits.is_empty() {
                             let others = Fit::others(&seekers, &fits);
                             self.sketch_dates(runtime, session, path, dates, &fits, others);
@@ -58,10 +51,9 @@ impl<'a> Projects<'a, '_> {
 
     fn read_dates(&mut self, path: &Path, are_prompts_wanted: bool) -> Option<Dates> {
         let read = TranscriptFile::open(path).and_then(|file| {
-            let prompts = if are_prompts_wanted {
-                transcript::read_prompts(&file)?
-            } else {
-                Vec::new()
+            let prompts = match are_prompts_wanted {
+                true => transcript::read_prompts(&file)?,
+                false => Vec::new(),
             };
             let last_record_at_ms = transcript::read_last_record_at(&file)?;
             let missing = transcript::DIALECT.missing_end(&file, last_record_at_ms)?;
@@ -72,8 +64,7 @@ impl<'a> Projects<'a, '_> {
                 perhaps_until_ms: missing.map(|end| end.until_ms),
             })
         });
-        read.map_err(|error| self.transcript_problem(path, &error))
-            .ok()
+        self.reading.scan.read_or_report(path, read)
     }
 
     fn sketch_dates(
@@ -94,10 +85,9 @@ impl<'a> Projects<'a, '_> {
         let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
         let is_named = fits.iter().any(|fit| fit.is_named);
         let sketch = self.reading.sketch(session);
-        sketch.unclaimed = if fits.is_empty() {
-            Unclaimed::Nobody
-        } else {
-            Unclaimed::Owner
+        sketch.unclaimed = match fits.is_empty() {
+            true => Unclaimed::Nobody,
+            false => Unclaimed::Owner,
         };
         sketch.born_at_ms = dates.birth.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
