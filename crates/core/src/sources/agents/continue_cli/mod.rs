@@ -43,9 +43,6 @@ use crate::sources::agents::kit::document::{count_documents, from_document};
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("continue");
 
-/// The variable that moves the home.
-const HOME_VARIABLE: &str = "CONTINUE_GLOBAL_DIR";
-
 /// The adapter for the Continue CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
@@ -54,7 +51,7 @@ static PROFILE: Profile = Profile {
     id: "continue",
     name: "Continue CLI",
     default_home: ".continue",
-    home_variables: &[HOME_VARIABLE],
+    home_variables: &["CONTINUE_GLOBAL_DIR"],
     detection: "the date of the first prompt and the terminal's use",
     checked_against: "1.5.47, 2026-11",
     watched: &[Watched::at("sessions")],

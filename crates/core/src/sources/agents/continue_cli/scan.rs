@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Links, ReadFileError, facts};
+use whosup_sidecar::file::{Links, facts};
 
 use super::AGENT;
 use super::document::{BYTES_MAX, title_in};
 use super::process::PROGRAMS;
-use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, SessionKey, Subject};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
-use crate::machine::problem::{Found, Problem};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Subject};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::document::read_document;
-use crate::sources::agents::kit::folder::list_or_report;
+use crate::sources::agents::kit::scan::Scan;
 
 /// How many sessions are looked at.
 const SESSIONS_MAX: usize = 100_000;
@@ -24,36 +24,28 @@ const INDEX: &str = "sessions.json";
 
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-    let processes = look.processes_of(home);
-    let processes = processes.filter(|process| process.role == Role::Session);
     let mut scanning = Scanning {
-        look,
-        home,
-        processes: processes.collect(),
+        scan: Scan::new(AGENT, look, home),
         index: HashMap::new(),
-        found: Found::default(),
+        sketches: Vec::new(),
     };
-    if look.depth.is_walk() || !scanning.processes.is_empty() {
+    if look.depth.is_walk() || scanning.scan.seekers().next().is_some() {
         scanning.walk(&home.root.join("sessions"));
     }
-    scanning.found
+    Found {
+        found: AgentScan::of(scanning.scan.claims, scanning.sketches),
+        problems: scanning.scan.problems,
+    }
 }
 
 struct Scanning<'a> {
-    look: &'a Look<'a>,
-    home: &'a Home,
-    processes: Vec<&'a AgentProcess>,
+    scan: Scan<'a>,
     /// The entries of the index, by the ids in them.
     index: HashMap<String, Value>,
-    found: Found<AgentScan>,
+    sketches: Vec<Box<Sketch>>,
 }
 
 impl Scanning<'_> {
-    fn problem(&mut self, path: &Path, message: impl std::fmt::Display) {
-        let problem = Problem::at(&AGENT, path, message);
-        self.found.problems.push(problem);
-    }
-
     fn walk(&mut self, directory: &Path) {
         let index = directory.join(INDEX);
         match read_document(&index, BYTES_MAX) {
@@ -65,10 +57,10 @@ impl Scanning<'_> {
                 self.index = by_id.take(SESSIONS_MAX).collect();
             }
             Ok(None) => {}
-            Ok(_) => self.problem(&index, "it is no JSON array"),
-            Err(reason) => self.problem(&index, reason),
+            Ok(_) => self.scan.problem(&index, "it is no JSON array"),
+            Err(reason) => self.scan.problem(&index, reason),
         }
-        let names = list_or_report(directory, SESSIONS_MAX, |why| self.problem(directory, why));
+        let names = self.scan.names(directory, SESSIONS_MAX);
         for name in names.texts().filter(|name| *name != INDEX) {
             let id = name.strip_suffix(".json").map(SessionId::parse);
             if let Some(Ok(id)) = id {
@@ -79,19 +71,19 @@ impl Scanning<'_> {
 
     /// Reads one session, if it is looked for or a process may have used it.
     fn read_session(&mut self, id: SessionId, path: PathBuf) {
-        let modified_at_ms = match facts(&path, Links::Follow) {
-            Ok(facts) => facts.modified_ms,
-            Err(ReadFileError::NotFound { .. }) => return,
-            Err(error) => return self.problem(&path, error.reason()),
+        let facts = facts(&path, Links::Follow);
+        let Some(facts) = self.scan.read_or_report(&path, facts) else {
+            return;
         };
+        let modified_at_ms = facts.modified_ms;
         let indexed = self.index.remove(id.as_str());
         let born_at_ms = indexed.as_ref().and_then(born_at_ms);
-        let may_use = |process: &&AgentProcess| {
+        let may_use = |process: &AgentProcess| {
             is_after(process, modified_at_ms)
                 || (born_at_ms.is_some() && is_after(process, born_at_ms))
-                || names(process, &id)
+                || process.names(&id)
         };
-        if !self.processes.iter().any(may_use) && !self.look.depth.reaches(&id) {
+        if !self.scan.seekers().any(may_use) && !self.scan.look.depth.reaches(&id) {
             return;
         }
         let Some(entry) = indexed.or_else(|| self.document_of(&id, &path)) else {
@@ -100,19 +92,14 @@ impl Scanning<'_> {
         let directory = entry.get("workspaceDirectory").and_then(Value::as_str);
         let directory = directory.map(Path::new);
         let work_dir = directory.filter(|directory| directory.is_absolute());
-        let key = SessionKey {
-            agent: AGENT,
-            session: id,
-            home: self.home.root.clone(),
-        };
+        let key = self.scan.key(&id);
         if work_dir.is_none() && directory.is_some() {
             let says = "an editor made it, and nothing records which editor has it open";
             let evidence = Evidence::new(EvidenceKind::Transcript, path.clone(), says);
             let claim = Claim::new(key.clone(), Subject::Unreadable, evidence);
-            self.found.found.claim(claim);
+            self.scan.claim(claim);
         }
-        let processes = || self.processes.iter().copied();
-        let mut named = processes().filter(|process| names(process, &key.session));
+        let named = self.scan.seekers().find(|process| process.names(&id));
         let sketch = Sketch {
             work_dir: work_dir.map(Path::to_owned),
             born_at_ms,
@@ -124,31 +111,26 @@ impl Scanning<'_> {
             title: title_in(&entry),
             transcript: Some(path),
             unclaimed: Unclaimed::Owner,
-            is_headless: named
-                .next()
-                .map(|process| PROGRAMS.is_headless(&process.program())),
-            clues: processes()
+            is_headless: named.map(|process| PROGRAMS.is_headless(&process.program())),
+            clues: (self.scan.seekers())
                 .flat_map(|process| clues_of(process, born_at_ms, modified_at_ms))
                 .collect(),
-            ..Sketch::new(key.clone())
+            ..Sketch::new(key)
         };
-        self.found.found.sketch(sketch);
+        self.sketches.push(Box::new(sketch));
     }
 
     /// The document itself, which has the facts of the index, except for the date.
     fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
-            Ok(_) => self.problem(path, "it does not have the session id that is its name"),
-            Err(reason) => self.problem(path, reason),
+            Ok(_) => self
+                .scan
+                .problem(path, "it does not have the session id that is its name"),
+            Err(reason) => self.scan.problem(path, reason),
         }
         None
     }
-}
-
-fn names(process: &AgentProcess, id: &SessionId) -> bool {
-    let named = process.named_session();
-    named.is_some_and(|named| id.as_str().starts_with(named))
 }
 
 fn born_at_ms(entry: &Value) -> Option<i64> {
@@ -175,7 +157,5 @@ fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) ->
 
 /// Whether a date may lie behind the start of a process. A missing date may.
 fn is_after(process: &AgentProcess, at_ms: Option<i64>) -> bool {
-    let began = process.process.began_at_ms.as_ref().ok();
-    let dates = began.zip(at_ms.as_ref());
-    dates.is_none_or(|(began, at)| *at >= began.saturating_sub(CLOCK_SLACK_MS))
+    at_ms.and_then(|at_ms| process.had_begun_at(at_ms)) != Some(false)
 }

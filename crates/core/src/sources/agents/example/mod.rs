@@ -19,17 +19,16 @@ use whosup_process::Pid;
 use whosup_sidecar::file::{Links, facts};
 use whosup_sidecar::{AgentId, SessionId};
 
-use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
 use crate::adapter::phase::Phase;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Form, Home, Is, Look, Named, Profile, Role, Sketch, Watched,
 };
-use crate::machine::Machine;
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::{Dialect, Record, Step, date_at, text_at, texts_in};
 use crate::sources::agents::kit::document::read_document;
-use crate::sources::agents::kit::folder::list_or_report;
-use crate::sources::trust::trust_of;
+use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::agents::kit::scan::Scan;
 
 const AGENT: AgentId = AgentId::from_static("example");
 
@@ -42,6 +41,7 @@ const REGISTRY_BYTES_MAX: u64 = 64 << 10;
 pub(crate) struct Example;
 
 /// The constant facts. Facts that an agent does not record keep the default in
+/// [`Profile::USUAL`].
 static PROFILE: Profile = Profile {
     id: "example",
     name: "Example",
@@ -98,16 +98,8 @@ fn record_of(record: &Value) -> Record<'_> {
     }
 }
 
-fn key(home: &Home, session: SessionId) -> SessionKey {
-    SessionKey {
-        agent: AGENT,
-        session,
-        home: home.root.clone(),
-    }
-}
-
 /// Reads one registry file. It claims, and leaves it to the judge whether that is true.
-fn claim_of(look: &Look<'_>, home: &Home, path: &Path) -> Result<Option<Claim>, String> {
+fn claim_of(scan: &Scan<'_>, path: &Path) -> Result<Option<Claim>, String> {
     let Some(entry) = read_document(path, REGISTRY_BYTES_MAX)? else {
         return Ok(None);
     };
@@ -116,21 +108,15 @@ fn claim_of(look: &Look<'_>, home: &Home, path: &Path) -> Result<Option<Claim>, 
     let id = text_at(&entry, "/session").ok_or("`session` is missing")?;
     let id = SessionId::parse(id).map_err(|why| why.to_string())?;
     let file = facts(path, Links::Follow).map_err(|why| why.reason())?;
-    let evidence = Evidence::new(
-        EvidenceKind::Registry,
-        path.to_owned(),
-        format!("pid {pid}"),
-    );
+    let says = format!("pid {pid}");
+    let evidence = Evidence::new(EvidenceKind::Registry, path.to_owned(), says);
     Ok(Some(Claim {
         // The date of the claim is in the file; the date of the file is none.
         dated_at_ms: date_at(&entry, "/at"),
-        modified_at_ms: file.modified_ms,
         // Every process that serves a session writes this file: a dead claim is a dead
         // session.
         exclusivity: Exclusivity::Exclusive,
-        trust: trust_of(&file, home, look.machine),
-        placement: look.machine.mounts().placement_of(path),
-        ..Claim::new(key(home, id), Subject::Process(pid), evidence)
+        ..scan.claim_by_file(&id, Subject::Process(pid), evidence, &file)
     }))
 }
 
@@ -140,37 +126,36 @@ impl Adapter for Example {
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        let (mut scan, mut problems) = (AgentScan::default(), Vec::new());
+        let mut scan = Scan::new(AGENT, look, home);
         let running = home.root.join("running");
-        let mut problem = |path: &Path, why: String| problems.push(Problem::at(&AGENT, path, why));
-        let names = list_or_report(&running, ENTRIES_MAX, |why| problem(&running, why));
+        let names = scan.names(&running, ENTRIES_MAX);
         for name in names.texts().filter(|name| name.ends_with(".json")) {
             let path = running.join(name);
-            match claim_of(look, home, &path) {
-                Ok(claim) => scan.claim_all(claim),
+            match claim_of(&scan, &path) {
+                Ok(Some(claim)) => scan.claim(claim),
+                // It went since the list was made.
+                Ok(None) => {}
                 // A bad file is a problem and hides nothing else.
-                Err(why) => problem(&path, why),
+                Err(why) => scan.problem(&path, why),
             }
         }
+        let mut sketches = OnePerSession::new(|path| DIALECT.said(path));
         let sessions = home.root.join("sessions");
-        let names = list_or_report(&sessions, ENTRIES_MAX, |why| problem(&sessions, why));
-        for name in names.texts() {
+        for name in scan.names(&sessions, ENTRIES_MAX).texts() {
             let id = name.strip_suffix(".jsonl").map(SessionId::parse);
             let Some(Ok(id)) = id else { continue };
             // The default depth reads only what claims and processes name.
             let is_claimed = scan.claims.iter().any(|claim| claim.key.session == id);
             if is_claimed || look.depth.reaches(&id) {
-                scan.sketch(Sketch {
+                let sketch = Sketch {
                     transcript: Some(sessions.join(name)),
                     is_orphan_when_stale: true,
-                    ..Sketch::new(key(home, id))
-                });
+                    ..Sketch::new(scan.key(&id))
+                };
+                sketches.add(sketch, []);
             }
         }
-        Found {
-            found: scan,
-            problems,
-        }
+        scan.finish(sketches)
     }
 }
 

@@ -11,9 +11,9 @@ use whosup_process::{ProcessTable, Recorded};
 
 use super::*;
 use crate::adapter::Depth;
-use crate::machine::Environment;
 use crate::machine::command::NoCommands;
 use crate::machine::mounts::Mounts;
+use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::program_tests::check_commands;
 
 const TRANSCRIPT: &str = r#"{"role":"user","at":"2026-11-27T20:41:00Z","text":"fix\nit"}

@@ -80,9 +80,7 @@ impl Adapter for KimiCode {
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        let mut reading = Reading::new(look, home);
-        reading.walk();
-        reading.finish()
+        Reading::new(look, home).walk()
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {

@@ -129,7 +129,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the folders in which processes work, or all folders.
-    pub(super) fn walk(&mut self) {
+    pub(super) fn walk(mut self) -> Found<AgentScan> {
         let seekers_of = self.scan.seekers_by(folder_of);
         let is_all = self.scan.look.depth.is_walk();
         let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
@@ -146,9 +146,6 @@ impl<'a> Reading<'a> {
                 .unwrap_or_default();
             self.read_folder(folder, seekers, is_all);
         }
-    }
-
-    pub(super) fn finish(self) -> Found<AgentScan> {
         self.scan.finish(self.sketches)
     }
 

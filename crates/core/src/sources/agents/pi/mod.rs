@@ -48,8 +48,6 @@ const AGENT: AgentId = AgentId::from_static("pi");
 
 /// The variable that moves its directory.
 const HOME_VARIABLE: &str = "PI_CODING_AGENT_DIR";
-/// Where it is by default, below the user's home.
-const DEFAULT_HOME: &str = ".pi/agent";
 
 /// The adapter for pi.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +56,7 @@ pub struct Pi;
 static PROFILE: Profile = Profile {
     id: "pi",
     name: "pi",
-    default_home: DEFAULT_HOME,
+    default_home: ".pi/agent",
     home_variables: &[HOME_VARIABLE, session_dir::VARIABLE],
     detection: "birth just after the process began; the terminal's title and use",
     checked_against: "0.73.1, 2026-11",

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::ReadFileError;
 
 use super::AGENT;
 use super::session_dir::{folder_of, moved_to};
@@ -33,14 +32,17 @@ pub(super) struct Reading<'a> {
 /// A session, as recorded in its file.
 struct SessionFile {
     path: PathBuf,
-    work_dir: Option<PathBuf>,
-    /// Where that really is, if there are processes to compare it with.
+    /// Where its directory really is, if there are processes to compare it with.
     real_dir: Option<PathBuf>,
     header: Header,
     outline: Outline,
 }
 
 impl SessionFile {
+    fn work_dir(&self) -> Option<&Path> {
+        self.header.work_dir.as_deref().map(Path::new)
+    }
+
     const fn born_at_ms(&self) -> Option<i64> {
         self.header.born_at_ms
     }
@@ -109,13 +111,19 @@ impl<'a> Reading<'a> {
             }
             let mut sketch = self.sketch(id, session);
             if !seekers.is_empty() {
-                let read = TranscriptFile::open(&session.path)
+                let prompts = TranscriptFile::open(&session.path)
                     .and_then(|file| transcript::prompts(&file))
                     .unwrap_or_else(|error| {
                         self.scan.problem(&session.path, error.reason());
                         Prompts::default()
                     });
-                add_prompts(&mut sketch, session, read, &seekers);
+                let is_run = |process: &&AgentProcess| process.process.tty.is_none();
+                if session.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
+                    sketch.is_headless = Some(true);
+                }
+                sketch.prompted_at_ms = prompts.last_typed_at_ms;
+                let name = prompts.name.as_deref();
+                sketch.terminal_title = name.and_then(|name| terminal_title(name, session));
             }
             sketches.add(sketch, seekers.iter().map(|process| process.process.pid));
         }
@@ -144,38 +152,27 @@ impl<'a> Reading<'a> {
     /// A process may have begun the session in its directory, under a former name of that.
     fn may_be_displaced(&self, session: &SessionFile) -> bool {
         let since_ms = self.scan.look.displaced_since(self.scan.home);
-        let work_dir = session.work_dir.as_deref();
+        let work_dir = session.work_dir();
         since_ms.is_some_and(|since_ms| {
             session.born_at_ms() >= Some(since_ms.saturating_sub(CLOCK_SLACK_MS))
         }) && work_dir.is_some_and(|work_dir| self.scan.look.may_be_gone(work_dir))
     }
 
     fn read_session(&mut self, path: &Path) {
-        let session = match self.read_session_file(path) {
-            Ok(Some(session)) => session,
-            Ok(None) => {
-                // A file with another name is no session.
-                if transcript::has_session_name(path) {
-                    self.scan
-                        .problem(path, "its first line is not that of a session");
-                }
-                return;
+        let read = self.read_session_file(path);
+        // There is none if it was removed since the list was made.
+        match self.scan.read_or_report(path, read) {
+            Some(Some(session)) => match SessionId::parse(&session.header.id) {
+                Ok(id) => self.sessions.push((id, session)),
+                Err(error) => self.scan.problem(path, error),
+            },
+            // A file with another name is no session.
+            Some(None) if transcript::has_session_name(path) => {
+                let message = "its first line is not that of a session";
+                self.scan.problem(path, message);
             }
-            // It was removed since the list was made.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return,
-            Err(error) => {
-                self.scan.problem(path, error.reason());
-                return;
-            }
-        };
-        let id = match SessionId::parse(&session.header.id) {
-            Ok(id) => id,
-            Err(error) => {
-                self.scan.problem(path, error);
-                return;
-            }
-        };
-        self.sessions.push((id, session));
+            _ => {}
+        }
     }
 
     /// Reads one session file. The last date is read only if a process may serve the
@@ -189,13 +186,12 @@ impl<'a> Reading<'a> {
         let Some(header) = header else {
             return Ok(None);
         };
-        let work_dir = header.work_dir.as_deref().map(PathBuf::from);
         let has_seekers = self.scan.seekers().next().is_some();
-        let real_dir = work_dir.as_deref().filter(|_| has_seekers);
+        let work_dir = header.work_dir.as_deref().map(Path::new);
+        let real_dir = work_dir.filter(|_| has_seekers);
         let mut session = SessionFile {
             path: path.to_owned(),
             real_dir: real_dir.map(|dir| self.scan.look.machine.mounts().real_path(dir)),
-            work_dir,
             header,
             outline: Outline::default(),
         };
@@ -242,7 +238,7 @@ impl<'a> Reading<'a> {
     fn sketch(&self, id: &SessionId, session: &SessionFile) -> Sketch {
         let mut sketch = Sketch::new(self.scan.key(id));
         sketch.unclaimed = Unclaimed::Owner;
-        sketch.work_dir.clone_from(&session.work_dir);
+        sketch.work_dir = session.work_dir().map(Path::to_owned);
         sketch.born_at_ms = session.born_at_ms();
         sketch.last_record_at_ms = session.outline.last_at_ms;
         sketch.perhaps_until_ms = session.perhaps_until_ms();
@@ -253,24 +249,9 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Adds the facts from the prompts.
-fn add_prompts(
-    sketch: &mut Sketch,
-    session: &SessionFile,
-    prompts: Prompts,
-    seekers: &[&AgentProcess],
-) {
-    let is_run = |process: &&AgentProcess| process.process.tty.is_none();
-    if session.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
-        sketch.is_headless = Some(true);
-    }
-    sketch.prompted_at_ms = prompts.last_typed_at_ms;
-    sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, session));
-}
-
 /// The terminal title of a session with a name.
 fn terminal_title(name: &str, session: &SessionFile) -> Option<String> {
-    let directory = session.work_dir.as_deref()?.file_name()?.to_str()?;
+    let directory = session.work_dir()?.file_name()?.to_str()?;
     Some(format!("π - {name} - {directory}"))
 }
 
@@ -283,9 +264,9 @@ fn fits(seeker: &AgentProcess, id: &SessionId, session: &SessionFile) -> bool {
 
 /// Both work in one directory, which may have several names.
 fn is_beside(seeker: &AgentProcess, session: &SessionFile) -> bool {
-    if session.header.is_lost && session.work_dir.is_none() {
+    if session.header.is_lost && session.work_dir().is_none() {
         return true;
     }
-    let named = [session.work_dir.as_deref(), session.real_dir.as_deref()];
+    let named = [session.work_dir(), session.real_dir.as_deref()];
     seeker.work_dirs().any(|own| named.contains(&Some(own)))
 }

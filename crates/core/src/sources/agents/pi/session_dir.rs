@@ -10,6 +10,7 @@ use whosup_sidecar::file::{Links, read_regular};
 use super::{HOME_VARIABLE, Pi};
 use crate::adapter::{Adapter as _, Home, Look, Sketch};
 use crate::machine::Environment;
+use crate::sources::agents::kit::dialect::text_at;
 
 /// The variable that moves the sessions.
 pub(super) const VARIABLE: &str = "PI_CODING_AGENT_SESSION_DIR";
@@ -29,6 +30,7 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 /// touched.
 pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let own = look.machine.environment();
+    let settings = home.root.join("settings.json");
     let mut directories = BTreeSet::new();
     if Pi.homes(own).iter().any(|root| **root == *home.root) {
         let named = own.directory(VARIABLE);
@@ -36,7 +38,7 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
             look.machine.mounts().rely_on(named);
         }
         directories.extend(named);
-        directories.extend(setting(&home.root.join("settings.json"), own));
+        directories.extend(setting(&settings, own));
     }
     for process in look.processes_of(home) {
         let names = [HOME_VARIABLE, VARIABLE];
@@ -44,7 +46,7 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
             continue;
         };
         directories.extend(environment.directory(VARIABLE));
-        directories.extend(setting(&home.root.join("settings.json"), &environment));
+        directories.extend(setting(&settings, &environment));
         if let Some(work_dir) = process.work_dir() {
             let path = work_dir.join(".pi").join("settings.json");
             if look.machine.mounts().touchable(&path).is_ok() {
@@ -69,11 +71,7 @@ fn setting(path: &Path, environment: &Environment) -> Option<PathBuf> {
     // Settings that can't be read are for pi to complain about.
     let file = read_regular(path, SETTINGS_BYTES_MAX, Links::Follow).ok()?;
     let settings: Value = serde_json::from_slice(&file.bytes).ok()?;
-    let value = settings.get("sessionDir")?.as_str()?;
-    if value.is_empty() {
-        return None;
-    }
-    environment.resolve(Path::new(value))
+    environment.resolve(Path::new(text_at(&settings, "/sessionDir")?))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The transcript of a session: a first line that names it, then one entry a
 //! line. An entry hangs from an earlier one, and all stay.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -188,8 +187,7 @@ pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, Transcript
     Ok(first.flatten())
 }
 
-/// The header from the file name, for a file whose first line is torn or broken:
-/// `2026-11-27T20-40-00-800Z_ID.jsonl`. `None` if the first line is intact.
+/// The header from the file name, for a file whose first line is torn or broken. `None` if the first line is intact.
 pub(super) fn header_by_name(
     file: &TranscriptFile,
     work_dir: Option<&Path>,
@@ -199,35 +197,29 @@ pub(super) fn header_by_name(
     if !head.lines.first().is_none_or(is_broken) {
         return Ok(None);
     }
-    let stem = file.path().file_stem().and_then(OsStr::to_str);
-    let parts = stem.and_then(|stem| stem.split_once('_'));
-    Ok(parts.and_then(|(date, id)| {
-        Some(Header {
-            id: id.to_owned(),
-            work_dir: work_dir.and_then(Path::to_str).map(str::to_owned),
-            born_at_ms: Some(date_in_name(date)?),
-            is_lost: true,
-        })
+    Ok(date_and_id_in(file.path()).map(|(born_at_ms, id)| Header {
+        id: id.to_owned(),
+        work_dir: work_dir.and_then(Path::to_str).map(str::to_owned),
+        born_at_ms: Some(born_at_ms),
+        is_lost: true,
     }))
 }
 
 /// Returns whether a file name has the form of session files.
 pub(super) fn has_session_name(path: &Path) -> bool {
-    let stem = path.file_stem().and_then(OsStr::to_str);
-    let parts = stem.and_then(|stem| stem.split_once('_'));
-    parts.is_some_and(|(date, _)| date_in_name(date).is_some())
+    date_and_id_in(path).is_some()
 }
 
-/// `2026-11-27T20-40-00-800Z`.
-fn date_in_name(date: &str) -> Option<i64> {
+/// The date and the id in the name of a session file: `2026-11-27T20-40-00-800Z_ID.jsonl`.
+fn date_and_id_in(path: &Path) -> Option<(i64, &str)> {
+    let (date, id) = path.file_stem()?.to_str()?.split_once('_')?;
     let (day, time) = date.split_once('T')?;
     let mut parts = time.splitn(4, '-');
     let (hour, minute) = (parts.next()?, parts.next()?);
     let (second, fraction) = (parts.next()?, parts.next()?);
-    let at: Timestamp = format!("{day}T{hour}:{minute}:{second}.{fraction}")
-        .parse()
-        .ok()?;
-    Some(at.as_millisecond())
+    let date = format!("{day}T{hour}:{minute}:{second}.{fraction}");
+    let at: Timestamp = date.parse().ok()?;
+    Some((at.as_millisecond(), id))
 }
 
 /// Reads the last date, a missing end, and whether the first prompt came at the birth.
