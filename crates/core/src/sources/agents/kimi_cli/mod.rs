@@ -101,6 +101,7 @@ impl Adapter for KimiCli {
             return Found::clean(of_untouched());
         }
         FILES.describe(sketch, |path, found| {
+            // There is none before the first turn has ended.
             let title = from_object(path, STATE_BYTES_MAX, |state| {
                 let title = state.opt_string("custom_title")?.and_then(one_line);
                 Ok((title, state.opt_bool("title_generated")?))

@@ -92,7 +92,7 @@ impl StoredSession {
 
     /// The latest possible date of use.
     fn latest_ms(&self) -> Option<i64> {
-        self.last_at_ms().max(self.dates.perhaps_until_ms())
+        self.last_at_ms().max(self.dates.perhaps_until_ms)
     }
 
     /// `/new` made the session, and it has no prompt yet.
@@ -182,7 +182,7 @@ impl<'a> Reading<'a> {
         sketch.work_dir = named.or_else(|| beside().map(Path::to_owned));
         sketch.born_at_ms = session.born_at_ms();
         sketch.last_record_at_ms = session.dates.last_at_ms;
-        sketch.perhaps_until_ms = session.dates.perhaps_until_ms();
+        sketch.perhaps_until_ms = session.dates.perhaps_until_ms;
         sketch.transcript = session.has_wire.then(|| session.path.join(WIRE));
         if seekers.is_empty() {
             self.sketches.add(sketch, []);

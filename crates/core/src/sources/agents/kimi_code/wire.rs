@@ -9,7 +9,7 @@ use crate::sources::agents::kit::dialect::{
     value_at,
 };
 use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
-use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
+use crate::sources::transcript::{TranscriptError, TranscriptFile};
 use crate::sources::usage::Counting;
 
 /// Prefixes of records that belong to the conversation. Other records set up the session or
@@ -34,15 +34,8 @@ pub(super) struct Dates {
     pub(super) prompted_at_ms: Option<i64>,
     /// Its last record of the conversation.
     pub(super) last_at_ms: Option<i64>,
-    /// What is missing at its end.
-    pub(super) missing_end: Option<MissingEnd>,
-}
-
-impl Dates {
     /// The latest possible date of a record, if the end of the file is missing.
-    pub(super) fn perhaps_until_ms(self) -> Option<i64> {
-        self.missing_end.map(|end| end.until_ms)
-    }
+    pub(super) perhaps_until_ms: Option<i64>,
 }
 
 /// How the counts of a request are called.
@@ -103,11 +96,12 @@ pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError
         (text_at(record, "/type")? == "turn.prompt").then(|| at_ms(record))
     })?;
     let last_at_ms = DIALECT.last_at_ms(file)?;
+    let missing = DIALECT.missing_end(file, last_at_ms.or(created_at_ms))?;
     Ok(Dates {
         created_at_ms,
         prompted_at_ms: prompted.flatten(),
         last_at_ms,
-        missing_end: DIALECT.missing_end(file, last_at_ms.or(created_at_ms))?,
+        perhaps_until_ms: missing.map(|end| end.until_ms),
     })
 }
 

@@ -51,14 +51,9 @@ impl SessionFile {
         self.outline.last_at_ms.or(self.born_at_ms())
     }
 
-    /// The latest possible date of a record, if the end of the file is missing.
-    fn perhaps_until_ms(&self) -> Option<i64> {
-        self.outline.missing_end.map(|end| end.until_ms)
-    }
-
     /// The latest possible date of use.
     fn latest_ms(&self) -> Option<i64> {
-        self.last_at_ms().max(self.perhaps_until_ms())
+        self.last_at_ms().max(self.outline.perhaps_until_ms)
     }
 }
 
@@ -241,7 +236,7 @@ impl<'a> Reading<'a> {
         sketch.work_dir = session.work_dir().map(Path::to_owned);
         sketch.born_at_ms = session.born_at_ms();
         sketch.last_record_at_ms = session.outline.last_at_ms;
-        sketch.perhaps_until_ms = session.perhaps_until_ms();
+        sketch.perhaps_until_ms = session.outline.perhaps_until_ms;
         sketch.transcript = Some(session.path.clone());
         // The header has the date of the launch, or of `/new`.
         sketch.launched_at_ms.extend(session.born_at_ms());

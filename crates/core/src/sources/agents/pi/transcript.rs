@@ -12,9 +12,7 @@ use crate::sources::agents::kit::dialect::{
     find_last, nano_at, text_at, texts_in, value_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
-use crate::sources::transcript::{
-    HeadBounds, Line, MissingEnd, TailBounds, TranscriptError, TranscriptFile,
-};
+use crate::sources::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
 use crate::sources::usage::Counting;
 
 /// How much of the beginning is read for the first line.
@@ -162,8 +160,8 @@ pub(super) struct Header {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) last_at_ms: Option<i64>,
-    /// The last records may be missing.
-    pub(super) missing_end: Option<MissingEnd>,
+    /// The latest possible date of a record, if the end of the file is missing.
+    pub(super) perhaps_until_ms: Option<i64>,
     /// Its first prompt came with its birth: it was in the arguments.
     pub(super) is_prompted_at_birth: bool,
 }
@@ -232,9 +230,10 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
         .zip(header.born_at_ms)
         .map(|(at, born)| at.saturating_sub(born));
     let last_at_ms = DIALECT.last_at_ms(file)?;
+    let missing = DIALECT.missing_end(file, last_at_ms.or(header.born_at_ms))?;
     Ok(Outline {
-        missing_end: DIALECT.missing_end(file, last_at_ms.or(header.born_at_ms))?,
         last_at_ms,
+        perhaps_until_ms: missing.map(|end| end.until_ms),
         is_prompted_at_birth: took_ms
             .is_some_and(|took_ms| (0..=PROMPT_AT_BIRTH_MS_MAX).contains(&took_ms)),
     })
