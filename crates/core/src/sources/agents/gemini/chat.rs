@@ -8,6 +8,7 @@
 //! messages, even of running ones: the next message then makes the file anew, without a
 //! header. Seen in Gemini CLI 0.61.0, 2026-11.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -17,6 +18,7 @@ use whosup_sidecar::file::{Links, read_regular};
 
 use super::message::{self, DIALECT};
 use crate::sources::agents::kit::dialect::{Step, date_at};
+use crate::sources::agents::kit::document::parse_document;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
@@ -59,20 +61,18 @@ impl ChatName {
         let stem = stem
             .strip_suffix(".jsonl")
             .or_else(|| stem.strip_suffix(".json"))?;
-        let (date, id_begins) = match stem.get(..MINUTE_CHARS).and_then(minute_ms) {
-            Some(at_ms) => (Some(at_ms), stem.get(MINUTE_CHARS..)?.strip_prefix('-')?),
+        let (at_ms, id_begins) = match stem.get(..MINUTE_CHARS).and_then(minute_ms) {
+            Some(at_ms) => (at_ms, stem.get(MINUTE_CHARS..)?.strip_prefix('-')?),
             None => {
                 let (millis, rest) = stem.split_once('-')?;
-                let millis: Option<i64> = millis.parse().ok();
-                (
-                    millis.filter(|at_ms| (0..=DATE_MS_MAX).contains(at_ms)),
-                    rest,
-                )
+                let at_ms = millis.parse().ok()?;
+                let is_date = (0..=DATE_MS_MAX).contains(&at_ms);
+                is_date.then_some((at_ms, rest))?
             }
         };
-        (date.is_some() && !id_begins.is_empty()).then(|| Self {
+        (!id_begins.is_empty()).then(|| Self {
             file: file.to_owned(),
-            minute_ms: date,
+            minute_ms: Some(at_ms),
             id_begins: id_begins.to_owned(),
         })
     }
@@ -80,8 +80,7 @@ impl ChatName {
 
 /// It is of a version that kept one JSON object.
 pub(super) fn is_object(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "json")
+    path.extension() == Some("json".as_ref())
 }
 
 /// `2026-11-27T20-53`, by UTC.
@@ -127,41 +126,38 @@ pub(super) fn read_header(path: &Path) -> Result<Option<Header>, String> {
 
 /// Reads the facts of a chat file that help to find the owner process.
 pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
-    let mut facts = ChatFacts::default();
-    if is_object(path) {
-        let object = read_object(path)?;
-        facts.header = header_in(&object);
-        facts.add_start_of_first();
-        facts.last_at_ms = date_at(&object, "/lastUpdated");
-        for record in message::messages_in(&object).iter().rev() {
+    if !is_object(path) {
+        return read_lines(path).map_err(|error| error.reason());
+    }
+    let object = read_object(path)?;
+    let mut facts = ChatFacts::begun(header_in(&object));
+    facts.last_at_ms = date_at(&object, "/lastUpdated");
+    for record in message::messages_in(&object).iter().rev() {
+        facts.add(record);
+    }
+    Ok(facts)
+}
+
+fn read_lines(path: &Path) -> Result<ChatFacts, TranscriptError> {
+    let file = TranscriptFile::open(path)?;
+    let mut facts = ChatFacts::begun(header_of(&file)?);
+    let mut lines = file.backwards(PROMPTS_BOUNDS)?;
+    for line in lines.by_ref() {
+        for record in line?.json().values.iter().rev() {
+            facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
+            if let Some(header) = header_in(record) {
+                facts.starts_ms.extend(header.started_at_ms);
+                facts.header.get_or_insert(header);
+            }
             facts.add(record);
         }
-        return Ok(facts);
-    }
-    let read = |facts: &mut ChatFacts| -> Result<(), TranscriptError> {
-        let file = TranscriptFile::open(path)?;
-        facts.header = header_of(&file)?;
-        facts.add_start_of_first();
-        let mut lines = file.backwards(PROMPTS_BOUNDS)?;
-        for line in lines.by_ref() {
-            for record in line?.json().values.iter().rev() {
-                facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
-                if let Some(header) = header_in(record) {
-                    facts.starts_ms.extend(header.started_at_ms);
-                    facts.header.get_or_insert(header);
-                }
-                facts.add(record);
-            }
-            if facts.prompts.len() >= PROMPTS_MAX {
-                break;
-            }
+        if facts.prompts.len() >= PROMPTS_MAX {
+            break;
         }
-        facts.missing_end = file.missing_end(facts.last_at_ms, date_of)?;
-        // So much was not written about nothing.
-        facts.has_conversation |= lines.stopped() == Some(Stopped::BytesMax);
-        Ok(())
-    };
-    read(&mut facts).map_err(|error| error.reason())?;
+    }
+    facts.missing_end = file.missing_end(facts.last_at_ms, date_of)?;
+    // So much was not written about nothing.
+    facts.has_conversation |= lines.stopped() == Some(Stopped::BytesMax);
     Ok(facts)
 }
 
@@ -179,10 +175,14 @@ fn date_of(record: &Value) -> Option<i64> {
 }
 
 impl ChatFacts {
-    fn add_start_of_first(&mut self) {
-        let first = self.header.as_ref();
-        self.starts_ms
-            .extend(first.and_then(|header| header.started_at_ms));
+    /// The facts in the first header.
+    pub(super) fn begun(header: Option<Header>) -> Self {
+        let started_at_ms = header.as_ref().and_then(|header| header.started_at_ms);
+        Self {
+            header,
+            starts_ms: started_at_ms.into_iter().collect(),
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, value: &Value) {
@@ -203,8 +203,7 @@ fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
 fn header_in(record: &Value) -> Option<Header> {
     let text = |key: &str| record.get(key).and_then(Value::as_str);
     // Messages do not have this id. Some releases leave the hash of the project out.
-    let is_header = text("projectHash").is_some() || text("startTime").is_some();
-    is_header.then_some(())?;
+    text("projectHash").or_else(|| text("startTime"))?;
     Some(Header {
         id: SessionId::parse(text("sessionId")?).ok()?,
         started_at_ms: date_at(record, "/startTime"),
@@ -216,7 +215,7 @@ fn header_in(record: &Value) -> Option<Header> {
 pub(super) fn read_object(path: &Path) -> Result<Value, String> {
     let file =
         read_regular(path, OBJECT_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
-    serde_json::from_slice(&file.bytes).map_err(|error| format!("it is not valid JSON: {error}"))
+    parse_document(&file.bytes)
 }
 
 /// One session by its files.
@@ -258,11 +257,23 @@ impl Chat {
 
     /// When it was born: by a header, else the minute in its file's name.
     pub(super) fn born_at_ms(&self) -> Option<i64> {
-        let first = self.starts_ms.iter().min().copied();
-        match (first, self.minute_ms) {
-            (Some(first), Some(minute)) => Some(first.min(minute)),
-            (first, minute) => first.or(minute),
-        }
+        let starts_ms = self.starts_ms.iter().copied();
+        starts_ms.chain(self.minute_ms).min()
+    }
+
+    /// Adds the facts of one of its files.
+    pub(super) fn add(&mut self, facts: ChatFacts) {
+        self.last_at_ms = self.last_at_ms.max(facts.last_at_ms);
+        let end = facts.missing_end;
+        self.perhaps_until_ms = self.perhaps_until_ms.max(end.map(|end| end.until_ms));
+        let torn = end.filter(|end| end.is_torn);
+        self.torn_until_ms = self.torn_until_ms.max(torn.map(|end| end.until_ms));
+        self.has_conversation |= facts.has_conversation;
+        self.starts_ms.extend(facts.starts_ms);
+        self.starts_ms.sort_unstable();
+        self.starts_ms.dedup();
+        self.prompts.extend(facts.prompts);
+        self.prompts.sort_by_key(|(_, at_ms)| Reverse(*at_ms));
     }
 
     /// Its file is gone, or was made anew without a header: Gemini CLI itself

@@ -8,16 +8,13 @@
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, started};
-use crate::sources::agents::kit::event_names::USUAL_HOOKS;
+use crate::adapter::{Hooks, started};
+use crate::sources::agents::kit::event_names::{SETTINGS_JSON, USUAL_HOOKS};
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
     // The names of its transcripts have only a prefix of the id, which names no session.
-    settings: &[SettingsFile::in_home(
-        "settings.json",
-        SettingsForm::JsonGroups,
-    )],
+    settings: SETTINGS_JSON,
     events: &[
         "SessionStart",
         "BeforeAgent",

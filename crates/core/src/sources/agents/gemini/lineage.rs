@@ -43,10 +43,8 @@ pub(super) struct Lineage<'a> {
 impl Lineage<'_> {
     /// Where the processes went that were launched with `first`: one for each launch.
     pub(super) fn paths_of(&self, first: &Chat) -> Vec<Path> {
-        let launches = self.launches_of(first).iter();
-        launches
-            .map(|launched_at_ms| self.path_of(first, *launched_at_ms))
-            .collect()
+        let path_of = |launched_at_ms: &i64| self.path_of(first, *launched_at_ms);
+        self.launches_of(first).iter().map(path_of).collect()
     }
 
     /// The path of the process that was launched with `first` then.

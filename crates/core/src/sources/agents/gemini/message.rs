@@ -70,6 +70,8 @@ fn record_of(record: &Value) -> Record<'_> {
         return found;
     }
     let texts: Vec<&str> = texts_in(record.get("content")).collect();
+    let first = texts.first();
+    let is_cancelled = first.is_some_and(|text| text.starts_with(CANCELLED));
     match text("/type") {
         Some("user") if texts.iter().all(|text| text.trim().is_empty()) => {
             // The answers of tools.
@@ -89,14 +91,8 @@ fn record_of(record: &Value) -> Record<'_> {
             found.tokens = record.get("tokens").map(tokens_in);
             found.request = found.id;
         }
-        Some("info")
-            if texts
-                .first()
-                .is_some_and(|text| text.starts_with(CANCELLED)) =>
-        {
-            found.step = Step::Shows(Some(Phase::Idle));
-        }
-        Some("error") => found.step = Step::Shows(Some(Phase::Idle)),
+        Some("info") if !is_cancelled => {}
+        Some("info" | "error") => found.step = Step::Shows(Some(Phase::Idle)),
         _ => {}
     }
     found
@@ -119,9 +115,8 @@ fn tokens_in(tokens: &Value) -> TokenCount {
 /// The date of a record: of a message, or of a metadata change that records when the session
 /// was last served. A summary that a later start adds has no such date.
 pub(super) fn last_date(value: &Value) -> Option<i64> {
-    date_at(value, "/timestamp")
-        .or_else(|| date_at(value, "/$set/lastUpdated"))
-        .or_else(|| date_at(value, "/lastUpdated"))
+    let mut places = ["/timestamp", "/$set/lastUpdated", "/lastUpdated"].into_iter();
+    places.find_map(|place| date_at(value, place))
 }
 
 /// The messages in a record that has the whole conversation.

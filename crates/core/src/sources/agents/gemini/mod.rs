@@ -40,16 +40,12 @@ use crate::adapter::{
     Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, Watched,
 };
 use crate::machine::Machine;
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_there;
+use crate::sources::agents::kit::found::found_at;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");
-
-/// The variable that replaces the user's home.
-const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
-/// The folder of Gemini CLI below that home.
-const DEFAULT_HOME: &str = ".gemini";
 
 /// The adapter for Gemini CLI.
 #[derive(Debug, Clone, Copy)]
@@ -58,8 +54,8 @@ pub struct Gemini;
 static PROFILE: Profile = Profile {
     id: "gemini",
     name: "Gemini CLI",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".gemini",
+    home_variables: &["GEMINI_CLI_HOME"],
     moves_users_home: true,
     detection: "arguments; chats made at launch; what was typed in which process",
     checked_against: "0.61.0, 2026-11",
@@ -109,11 +105,7 @@ impl Adapter for Gemini {
             Err(_) if !is_there(path) => return Found::default(),
             Err(message) => (Description::default(), Some(message)),
         };
-        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        found_at(&AGENT, path, found, problem)
     }
 
     fn messages(
@@ -122,10 +114,9 @@ impl Adapter for Gemini {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        match sketch.transcript.as_deref() {
-            Some(path) => transcript::messages(path, messages_max),
-            None => Found::default(),
-        }
+        let path = sketch.transcript.as_deref();
+        path.map(|path| transcript::messages(path, messages_max))
+            .unwrap_or_default()
     }
 }
 

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::Links;
+
+use crate::sources::agents::kit::document::{parse_document, read_if_there};
 
 /// How long `projects.json` may be.
 const PROJECTS_BYTES_MAX: u64 = 16 << 20;
@@ -83,17 +85,12 @@ pub(super) fn hashed_slug(root: &Path) -> Option<String> {
 /// Reads `projects.json`: which slug a directory has. None is the same as an
 /// empty one.
 pub(super) fn read_slugs(path: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
-    let file = match read_regular(path, PROJECTS_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(BTreeMap::new()),
-        Err(error) => return Err(error.reason()),
+    let Some(file) = read_if_there(path, PROJECTS_BYTES_MAX, Links::Follow)? else {
+        return Ok(BTreeMap::new());
     };
-    let value: Value = serde_json::from_slice(&file.bytes)
-        .map_err(|error| format!("it is not valid JSON: {error}"))?;
-    let projects = value
-        .get("projects")
-        .and_then(Value::as_object)
-        .ok_or("it has no object `projects`")?;
+    let value: Value = parse_document(&file.bytes)?;
+    let projects = value.get("projects").and_then(Value::as_object);
+    let projects = projects.ok_or("it has no object `projects`")?;
     let slugs = projects.iter().filter_map(|(root, slug)| {
         let slug = slug.as_str().filter(|slug| is_slug(slug))?;
         Some((PathBuf::from(root), slug.to_owned()))
@@ -114,10 +111,8 @@ fn is_beginning_of(torn: &Path, path: &Path) -> bool {
 }
 
 fn read_root(path: &Path) -> Result<Option<PathBuf>, String> {
-    let file = match read_regular(path, ROOT_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.reason()),
+    let Some(file) = read_if_there(path, ROOT_BYTES_MAX, Links::Follow)? else {
+        return Ok(None);
     };
     let text = String::from_utf8(file.bytes).map_err(|_| "it is not valid UTF-8".to_owned())?;
     let root = PathBuf::from(text.trim());

@@ -7,11 +7,14 @@
 //! nothing here.
 //! Seen in Gemini CLI 0.61.0, 2026-11.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
+
+use crate::sources::agents::kit::dialect::date_at;
+use crate::sources::agents::kit::document::parse_document;
 
 /// How much of the end is read: thousands of prompts.
 const BYTES_MAX: u64 = 2 << 20;
@@ -46,16 +49,15 @@ pub(super) enum Command {
 
 impl Typed {
     pub(super) fn command(&self) -> Option<Command> {
-        let text = self.text.trim();
-        let word = text.split_whitespace().next()?;
-        match word {
+        let mut words = self.text.split_whitespace();
+        match words.next()? {
             "/clear" | "/new" => Some(Command::Clear),
             "/quit" | "/exit" => Some(Command::Quit),
             // `/chat save TAG` and the like keep the session.
             "/resume" | "/chat" => {
                 let keeps = ["save", "list", "delete", "share", "debug"];
-                let next = text.split_whitespace().nth(1);
-                (!next.is_some_and(|next| keeps.contains(&next))).then_some(Command::Browse)
+                let is_kept = words.next().is_some_and(|next| keeps.contains(&next));
+                (!is_kept).then_some(Command::Browse)
             }
             _ => None,
         }
@@ -69,33 +71,21 @@ impl Prompts {
     ///
     /// Why not, in a few words.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, String> {
-        let file = match OpenFile::open(path, Links::Follow) {
-            Ok(file) => file,
+        let (bytes, is_cut) = match read_end(path) {
+            Ok(read) => read,
             Err(ReadFileError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.reason()),
         };
-        let len = file.facts().map_err(|error| error.reason())?.len;
-        let from = len.saturating_sub(BYTES_MAX);
-        let wanted = usize::try_from(len - from).map_err(|_| "it is too long".to_owned())?;
-        let mut bytes = vec![0; wanted];
-        let count = file
-            .read_at(&mut bytes, from)
-            .map_err(|error| error.reason())?;
-        bytes.truncate(count);
-        let text = String::from_utf8_lossy(&bytes);
-        Self::parse(&text, from > 0).map(Some)
+        Self::parse(&String::from_utf8_lossy(&bytes), is_cut).map(Some)
     }
 
     fn parse(text: &str, is_cut: bool) -> Result<Self, String> {
-        let whole;
-        let text = if is_cut {
+        let mut text = Cow::Borrowed(text);
+        if is_cut {
             // The first entry that begins in the bytes that were read.
             let (_, rest) = text.split_once("\n  {").unwrap_or_default();
-            whole = format!("[{{{rest}");
-            &whole
-        } else {
-            text
-        };
+            text = format!("[{{{rest}").into();
+        }
         // Gemini CLI empties the file and writes it anew: a reader in between knows nothing
         // of the typed texts.
         if text.trim().is_empty() {
@@ -104,8 +94,7 @@ impl Prompts {
                 is_cut: true,
             });
         }
-        let entries: Vec<Value> =
-            serde_json::from_str(text).map_err(|error| format!("it is not valid JSON: {error}"))?;
+        let entries: Vec<Value> = parse_document(text.as_bytes())?;
         let mut typed: Vec<Typed> = entries.iter().filter_map(typed_in).collect();
         typed.sort_by_key(|typed| typed.at_ms);
         Ok(Self { typed, is_cut })
@@ -117,13 +106,22 @@ impl Prompts {
     }
 }
 
+/// The end of the file, and whether there is more before it.
+fn read_end(path: &Path) -> Result<(Vec<u8>, bool), ReadFileError> {
+    let (file, facts) = OpenFile::open_and_look(path, Links::Follow)?;
+    let from = facts.len.saturating_sub(BYTES_MAX);
+    let mut bytes = vec![0; usize::try_from(facts.len - from).unwrap_or_default()];
+    let count = file.read_at(&mut bytes, from)?;
+    bytes.truncate(count);
+    Ok((bytes, from > 0))
+}
+
 fn typed_in(entry: &Value) -> Option<Typed> {
     let text = |key: &str| entry.get(key).and_then(Value::as_str);
-    let at: Timestamp = text("timestamp")?.parse().ok()?;
     Some(Typed {
         first_session: text("sessionId")?.to_owned(),
         text: text("message")?.to_owned(),
-        at_ms: at.as_millisecond(),
+        at_ms: date_at(entry, "/timestamp")?,
     })
 }
 

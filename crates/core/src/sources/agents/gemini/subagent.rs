@@ -13,7 +13,6 @@ use super::project::Project;
 use super::scan::Scanning;
 use crate::adapter::Sketch;
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
-use crate::sources::trust::trust_of;
 
 /// How many sub-agents of one session are looked at.
 const SUBAGENTS_MAX: usize = 10_000;
@@ -21,17 +20,19 @@ const SUBAGENTS_MAX: usize = 10_000;
 /// Reads the sub-agents of a session.
 pub(super) fn read(scanning: &mut Scanning<'_>, project: &Project, parent: &Chat) {
     let directory = project.chats().join(parent.id.as_str());
-    let names = scanning.names(&directory, SUBAGENTS_MAX);
+    let names = scanning.scan.names(&directory, SUBAGENTS_MAX);
     for file in names.texts() {
-        let Some(stem) = file.strip_suffix(".jsonl") else {
+        let stem = file.strip_suffix(".jsonl");
+        // What has another name is something else.
+        let Some(id) = stem.and_then(|stem| SessionId::parse(stem).ok()) else {
             continue;
         };
         let path = directory.join(file);
-        match SessionId::parse(stem) {
-            Ok(id) if id != parent.id => read_one(scanning, project, parent, id, &path),
-            Ok(_) => scanning.problem(&path, "a session can't be its own sub-agent"),
-            // Something else.
-            Err(_) => {}
+        if id == parent.id {
+            let message = "a session can't be its own sub-agent";
+            scanning.scan.problem(&path, message);
+        } else {
+            read_one(scanning, project, parent, id, &path);
         }
     }
 }
@@ -46,7 +47,7 @@ fn read_one(
     let read = match chat::read_facts(path) {
         Ok(read) => read,
         Err(message) => {
-            scanning.problem(path, message);
+            scanning.scan.problem(path, message);
             return;
         }
     };
@@ -57,29 +58,20 @@ fn read_one(
     let has_ended = is_past(read.last_at_ms.max(perhaps_until_ms), parent.last_at_ms);
     // The end of at least one of the two transcripts is missing.
     let is_unknown = parent.perhaps_until_ms.is_some() || perhaps_until_ms.is_some();
+    let parents_latest = parent.last_at_ms.max(parent.perhaps_until_ms);
     let may_have_ended = !has_ended
         && is_unknown
-        && (read.last_at_ms.is_none()
-            || is_past(
-                read.last_at_ms,
-                parent.last_at_ms.max(parent.perhaps_until_ms),
-            ));
+        && (read.last_at_ms.is_none() || is_past(read.last_at_ms, parents_latest));
     let facts = facts(path, Links::Follow).ok().filter(|_| has_ended);
-    let machine = scanning.look.machine;
+    let says = "its parent has gone on since its last record";
+    let evidence = Evidence::new(EvidenceKind::Transcript, parent.path.clone(), says);
     let ended = facts.map(|facts| Claim {
         dated_at_ms: parent.last_at_ms,
+        modified_at_ms: None,
         exclusivity: Exclusivity::Exclusive,
-        trust: trust_of(&facts, scanning.home, machine),
-        placement: machine.mounts().placement_of(path),
-        ..Claim::new(
-            scanning.key(&id),
-            Subject::Released,
-            Evidence::new(
-                EvidenceKind::Transcript,
-                parent.path.clone(),
-                "its parent has gone on since its last record".to_owned(),
-            ),
-        )
+        ..scanning
+            .scan
+            .claim_by_file(&id, Subject::Released, evidence, &facts)
     });
     let born_at_ms = read.header.and_then(|header| header.started_at_ms);
     let sketch = Sketch {
@@ -91,7 +83,7 @@ fn read_one(
         may_have_ended,
         transcript: Some(path.to_owned()),
         started_at_ms: born_at_ms,
-        ..Sketch::new(scanning.key(&id))
+        ..Sketch::new(scanning.scan.key(&id))
     };
     scanning.sketches.add_sub_agent(sketch, ended);
 }

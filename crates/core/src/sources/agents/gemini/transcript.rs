@@ -8,10 +8,11 @@ use super::AGENT;
 use super::chat::{is_object, read_object};
 use super::message::{self, DIALECT};
 use crate::adapter::{Description, Message};
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
 use crate::sources::agents::kit::dialect::joined;
 use crate::sources::agents::kit::folder::is_there;
+use crate::sources::agents::kit::found::found_at;
 use crate::sources::transcript::{Line, TranscriptFile};
 
 /// The records of a chat's beginning, for its title.
@@ -75,10 +76,7 @@ pub(super) fn messages(path: &Path, messages_max: usize) -> Found<Vec<Message>> 
             Found::clean(DIALECT.messages_in(records, messages_max))
         }
         Err(_) if !is_there(path) => Found::default(),
-        Err(message) => Found {
-            found: Vec::new(),
-            problems: vec![Problem::at(&AGENT, path, message)],
-        },
+        Err(message) => found_at(&AGENT, path, Vec::new(), Some(message)),
     }
 }
 

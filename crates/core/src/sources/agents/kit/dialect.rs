@@ -28,8 +28,9 @@ use self::tokens::Tokens;
 use self::turn::Turn;
 use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, MessageRole};
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
+use crate::sources::agents::kit::found::found_at;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::title::one_line;
@@ -105,11 +106,7 @@ impl Dialect {
             Err(error) if is_missing(&error) => return None,
             Err(error) => (Description::default(), Some(error.reason())),
         };
-        let problems = problem.map(|text| Problem::at(agent, path, text));
-        Some(Found {
-            found,
-            problems: problems.into_iter().collect(),
-        })
+        Some(found_at(agent, path, found, problem))
     }
 
     /// Reads both ends of a transcript.
@@ -218,11 +215,7 @@ impl Dialect {
             Err(error) if is_missing(&error) => (Vec::new(), None),
             Err(error) => (Vec::new(), Some(error.reason())),
         };
-        let problems = problem.map(|text| Problem::at(agent, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        found_at(agent, path, found, problem)
     }
 
     fn last_messages(
@@ -375,7 +368,8 @@ pub(crate) fn find_last<T>(
     Ok(None)
 }
 
-fn is_missing(error: &TranscriptError) -> bool {
+/// There is no such file.
+pub(crate) fn is_missing(error: &TranscriptError) -> bool {
     matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }))
 }
 

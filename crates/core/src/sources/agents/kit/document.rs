@@ -2,15 +2,43 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::{Links, ReadFileError, RegularFile, read_regular};
 use whosup_sidecar::{AgentId, FieldError, StrictObject};
 
 use crate::adapter::Sketch;
 use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::found::found_at;
 
 /// How often a document is read that the agent may just be writing anew.
 const READS_MAX: usize = 3;
+
+/// Reads the file at `path`; `None` if there is no such file.
+///
+/// # Errors
+///
+/// Why it can't be read, without its path.
+pub(crate) fn read_if_there(
+    path: &Path,
+    bytes_max: u64,
+    links: Links,
+) -> Result<Option<RegularFile>, String> {
+    match read_regular(path, bytes_max, links) {
+        Ok(file) => Ok(Some(file)),
+        Err(ReadFileError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.reason()),
+    }
+}
+
+/// Parses a document.
+///
+/// # Errors
+///
+/// Why it is none.
+pub(crate) fn parse_document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| format!("it is not valid JSON: {error}"))
+}
 
 /// Reads the document at `path`; `None` if there is no such file.
 ///
@@ -20,14 +48,12 @@ const READS_MAX: usize = 3;
 pub(crate) fn read_document(path: &Path, bytes_max: u64) -> Result<Option<Value>, String> {
     let mut reason = String::new();
     for _ in 0..READS_MAX {
-        let file = match read_regular(path, bytes_max, Links::Follow) {
-            Ok(file) => file,
-            Err(ReadFileError::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error.reason()),
+        let Some(file) = read_if_there(path, bytes_max, Links::Follow)? else {
+            return Ok(None);
         };
-        match serde_json::from_slice(&file.bytes) {
+        match parse_document(&file.bytes) {
             Ok(document) => return Ok(Some(document)),
-            Err(error) => reason = format!("it is not valid JSON: {error}"),
+            Err(why) => reason = why,
         }
     }
     Err(reason)
@@ -86,9 +112,6 @@ pub(crate) fn from_document<T: Default>(
     let read = path.map(|path| read_document(path, bytes_max).map_err(|why| (path, why)));
     match read.transpose() {
         Ok(document) => Found::clean(document.flatten().as_ref().map(take).unwrap_or_default()),
-        Err((path, why)) => Found {
-            found: T::default(),
-            problems: vec![Problem::at(agent, path, why)],
-        },
+        Err((path, why)) => found_at(agent, path, T::default(), Some(why)),
     }
 }

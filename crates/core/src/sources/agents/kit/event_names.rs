@@ -3,7 +3,7 @@
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{Hooks, no_session_by_path, started};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, no_session_by_path, started};
 
 /// Hooks as most agents have them, to declare others from.
 pub(crate) const USUAL_HOOKS: Hooks = Hooks {
@@ -14,6 +14,12 @@ pub(crate) const USUAL_HOOKS: Hooks = Hooks {
     events: &[],
     trust: None,
 };
+
+/// The settings of several agents, in which their hooks are set.
+pub(crate) const SETTINGS_JSON: &[SettingsFile] = &[SettingsFile::in_home(
+    "settings.json",
+    SettingsForm::JsonGroups,
+)];
 
 /// The meaning of a usual event name. A reminder that an agent has been idle for a while is
 /// a `Notification`, and so is a request for permission.
