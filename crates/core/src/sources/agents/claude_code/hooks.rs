@@ -16,8 +16,8 @@
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, session_by_file_stem};
-use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
+use crate::adapter::{Hooks, session_by_file_stem};
+use crate::sources::agents::kit::event_names::{SETTINGS_JSON, USUAL_HOOKS, usual_meaning};
 
 /// How many background tasks of one payload are looked at.
 const TASKS_MAX: usize = 1_000;
@@ -31,10 +31,7 @@ const WORKING_TASKS: &[&str] = &["subagent", "workflow"];
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
     session_of_transcript: session_by_file_stem,
-    settings: &[SettingsFile::in_home(
-        "settings.json",
-        SettingsForm::JsonGroups,
-    )],
+    settings: SETTINGS_JSON,
     events: &[
         "SessionStart",
         "UserPromptSubmit",

@@ -64,11 +64,6 @@ use self::sessions::Sessions;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("claude-code");
-/// Moves the home. (Claude Code itself takes an empty value for a path, which is never
-/// intended.)
-const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
-/// The home when nothing moves it.
-const DEFAULT_HOME: &str = ".claude";
 /// How much of a session's id `claude attach` takes.
 const SHORT_ID_BYTES: usize = 8;
 
@@ -79,8 +74,9 @@ const SIGNS_OF_WORK: [char; 2] = ['⠂', '⠐'];
 static PROFILE: Profile = Profile {
     id: "claude-code",
     name: "Claude Code",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".claude",
+    // Claude Code itself takes an empty value for a path, which is never intended.
+    home_variables: &["CLAUDE_CONFIG_DIR"],
     detection: "registry file per process, with the process's start stamp",
     checked_against: "2.1.332, 2026-11",
     // A process that has one before its first prompt has a record of it; one
@@ -113,9 +109,8 @@ impl Adapter for ClaudeCode {
         let is_fork = program.has_argument("--fork-session");
         let process = is_fork.then_some(program.process)?;
         let session = registry::session_of(home, process.pid, &process.stamp)?;
-        let parent = processes::PROGRAMS
-            .forked_session(program)
-            .and_then(|id| SessionId::parse(id).ok());
+        let parent = processes::PROGRAMS.forked_session(program);
+        let parent = parent.and_then(|id| SessionId::parse(id).ok());
         Some(Forked { session, parent })
     }
 
@@ -138,21 +133,15 @@ impl Adapter for ClaudeCode {
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         let mut problems = Vec::new();
-        let projects = Projects::new(&sketch.key.home);
         let transcript = match &sketch.transcript {
             Some(transcript) => Some(transcript.clone()),
             None if sketch.parent.is_some() => None,
-            None => projects
+            None => Projects::new(&sketch.key.home)
                 .find(&sketch.key.session, sketch.work_dir.as_deref())
                 .take(&mut problems),
         };
-        let Some(transcript) = transcript else {
-            return Found {
-                found: Description::default(),
-                problems,
-            };
-        };
-        let found = transcript::describe(sketch, transcript).take(&mut problems);
+        let described = transcript.map(|path| transcript::describe(sketch, &path));
+        let found = described.unwrap_or_default().take(&mut problems);
         Found { found, problems }
     }
 

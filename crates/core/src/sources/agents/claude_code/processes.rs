@@ -20,6 +20,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
+use crate::sources::agents::kit::uuid::is_uuid;
 
 /// Tools that are built into the executable. It starts itself by these names for them.
 const TOOL_NAMES: &[&str] = &["bfs", "fd", "find", "grep", "rg", "ugrep"];
@@ -117,7 +118,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             let is_of_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
             word.len() >= SHORT_BYTES_MIN && word.bytes().all(is_of_id)
         }
-        _ => is_session_id(word),
+        _ => is_uuid(word),
     },
     forks: &["--fork-session"],
     continues: &["--continue", "-c", "--resume", "-r", "--from-pr"],
@@ -138,16 +139,16 @@ fn is_another(program: &Program<'_>) -> bool {
         name.starts_with("claude") || Some(name) == program.exe_name() || is_link()
     });
     let is_helper = |arg: &OsStr| arg.as_encoded_bytes().starts_with(b"--type=");
-    let exe = program.exe();
-    let is_vendored = exe
-        .is_some_and(|exe| exe.components().any(|part| part.as_os_str() == "vendor"))
-        && exe.and_then(file_name) != Some("claude");
+    let is_of_another = |exe: &Path| {
+        let is_vendored = exe.iter().any(|part| part == "vendor");
+        let text = exe.to_str().unwrap_or_default();
+        (is_vendored && file_name(exe) != Some("claude"))
+            || text.contains(".app/Contents/MacOS")
+            || text.contains("claude-desktop")
+    };
     !is_named_so
-        || is_vendored
         || program.argv().iter().any(|arg| is_helper(arg))
-        || exe.and_then(Path::to_str).is_some_and(|exe| {
-            exe.contains(".app/Contents/MacOS") || exe.contains("claude-desktop")
-        })
+        || program.exe().is_some_and(is_of_another)
 }
 
 /// The process continues a session that the arguments do not name. Until it has found or
@@ -156,15 +157,6 @@ pub(super) fn continues_unnamed(program: &Program<'_>) -> bool {
     PROGRAMS.continues(program)
         && PROGRAMS.session(program).is_none()
         && !program.has_argument("--session-id")
-}
-
-/// Ids are UUIDs in lower case.
-pub(super) fn is_session_id(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 fn file_name(path: &Path) -> Option<&str> {

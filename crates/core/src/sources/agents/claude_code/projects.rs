@@ -9,12 +9,13 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
 use super::AGENT;
-use super::processes::is_session_id;
 use super::subagents::PREFIX;
-use super::transcript::{Opening, Words, read_opening};
+use super::transcript::{Words, read_opening};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::{Names, names_in};
+use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::uuid::is_uuid;
 
 /// How many project folders are looked into.
 const PROJECTS_MAX: usize = 100_000;
@@ -67,35 +68,26 @@ impl Projects {
         }
     }
 
-    fn names(&self) -> Result<&[String], &str> {
+    fn names(&self) -> Found<&[String]> {
         let names = self.names.get_or_init(|| {
-            let names = names_in(&self.root, PROJECTS_MAX)
-                .map_err(|error| format!("cannot list this folder: {error}"))?;
+            let names = names_in(&self.root, PROJECTS_MAX).map_err(not_listed)?;
             Ok(names.texts().map(str::to_owned).collect())
         });
-        names.as_deref().map_err(String::as_str)
-    }
-
-    fn problem(&self, message: &str) -> Problem {
-        Problem::at(&AGENT, &self.root, message)
+        let found = names.as_deref().unwrap_or_default();
+        found_at(&AGENT, &self.root, found, names.as_ref().err())
     }
 
     /// Every project folder.
     pub(super) fn all(&self) -> Found<Vec<PathBuf>> {
-        match self.names() {
-            Ok(names) => {
-                let paths = names.iter().map(|name| self.root.join(name)).collect();
-                let is_cut = names.len() == PROJECTS_MAX;
-                let message = format!("more than {PROJECTS_MAX} folders: the rest is left out");
-                Found {
-                    found: paths,
-                    problems: is_cut.then(|| self.problem(&message)).into_iter().collect(),
-                }
-            }
-            Err(message) => Found {
-                found: Vec::new(),
-                problems: vec![self.problem(message)],
-            },
+        let mut problems = Vec::new();
+        let names = self.names().take(&mut problems);
+        if names.len() == PROJECTS_MAX {
+            let message = format!("more than {PROJECTS_MAX} folders: the rest is left out");
+            problems.push(Problem::at(&AGENT, &self.root, message));
+        }
+        Found {
+            found: names.iter().map(|name| self.root.join(name)).collect(),
+            problems,
         }
     }
 
@@ -114,36 +106,26 @@ impl Projects {
         let suggested = work_dir.map(|dir| self.root.join(encode(dir)).join(&name));
         let words_in = |path: &Path| read_opening(path).map_or(Words::Unknown, |one| one.words);
         let suggested = suggested.filter(|path| modified_ms(path).is_some());
-        if let Some(path) = suggested
-            .as_ref()
-            .filter(|path| words_in(path) == Words::Some)
-        {
-            return Found::clean(Some(path.clone()));
+        let has_words = |path: &PathBuf| words_in(path) == Words::Some;
+        if suggested.as_ref().is_some_and(has_words) {
+            return Found::clean(suggested);
         }
-        let names = match self.names() {
-            Ok(names) => names,
-            Err(message) => {
-                return Found {
-                    found: suggested,
-                    problems: vec![self.problem(message)],
-                };
-            }
-        };
+        let mut problems = Vec::new();
+        let names = self.names().take(&mut problems);
         let there = names.iter().filter_map(|folder| {
             let path = self.root.join(folder).join(&name);
             Some((modified_ms(&path)?, path))
         });
         let mut there: Vec<(i64, PathBuf)> = there.collect();
-        if let Some(path) = suggested.filter(|_| there.len() < 2) {
-            return Found::clean(Some(path));
-        }
         if there.len() > 1 {
-            there.retain({
-                let most = there.iter().map(|(_, path)| words_in(path)).max();
-                move |(_, path)| Some(words_in(path)) == most
-            });
+            let most = there.iter().map(|(_, path)| words_in(path)).max();
+            there.retain(|(_, path)| Some(words_in(path)) == most);
+        } else if suggested.is_some() {
+            let found = suggested;
+            return Found { found, problems };
         }
-        Found::clean(there.into_iter().max().map(|(_, path)| path))
+        let found = there.into_iter().max().map(|(_, path)| path);
+        Found { found, problems }
     }
 
     /// The folders of the worktrees that were made below the directory of a
@@ -152,8 +134,8 @@ impl Projects {
         let name = folder.file_name().and_then(|name| name.to_str());
         let Some(name) = name else { return Vec::new() };
         let begins = format!("{name}{WORKTREES}");
-        let names = self.names().unwrap_or_default();
-        let matching = names.iter().filter(|name| name.starts_with(&begins));
+        let names = self.names().found.iter();
+        let matching = names.filter(|name| name.starts_with(&begins));
         matching.map(|name| self.root.join(name)).collect()
     }
 
@@ -162,27 +144,17 @@ impl Projects {
     /// By folder name if one matches. Otherwise (a link or another Unicode form may have
     /// been used) by the directories in the transcripts.
     pub(super) fn of_directory(&self, directory: &Path, mounts: &Mounts) -> Found<Vec<PathBuf>> {
-        let names = match self.names() {
-            Ok(names) => names,
-            Err(message) => {
-                return Found {
-                    found: Vec::new(),
-                    problems: vec![self.problem(message)],
-                };
-            }
-        };
-        let all = names.iter().map(|name| self.root.join(name));
-        let by_name: Vec<PathBuf> = all
-            .clone()
-            .filter(|folder| is_folder_of(folder, directory))
-            .collect();
-        if !by_name.is_empty() {
-            return Found::clean(by_name);
+        let mut problems = Vec::new();
+        let names = self.names().take(&mut problems).iter();
+        let all = names.map(|name| self.root.join(name));
+        let by_name = all.clone().filter(|folder| is_folder_of(folder, directory));
+        let mut found: Vec<PathBuf> = by_name.collect();
+        if found.is_empty() {
+            let real = mounts.real_path(directory);
+            let leads_there = |own: PathBuf| mounts.leads_to(&own, &real);
+            found.extend(all.filter(|path| directory_of(path).is_some_and(leads_there)));
         }
-        let real = mounts.real_path(directory);
-        let is_of =
-            |path: &PathBuf| directory_of(path).is_some_and(|own| mounts.leads_to(&own, &real));
-        Found::clean(all.filter(is_of).collect())
+        Found { found, problems }
     }
 }
 
@@ -192,32 +164,45 @@ pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
         path: path.to_owned(),
         ..ProjectFolder::default()
     };
+    let mut problems = Vec::new();
     let names = match names_in(path, PROJECT_ENTRIES_MAX) {
-        Ok(names) => names,
         // A file among the folders is no project.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(folder),
-        Err(error) => {
-            let message = format!("cannot list this folder: {error}");
-            return Found {
-                found: folder,
-                problems: vec![Problem::at(&AGENT, path, message)],
-            };
-        }
+        listed => report_unlisted(path, listed, PROJECT_ENTRIES_MAX).take(&mut problems),
     };
     for name in names.texts() {
         match name.strip_suffix(TRANSCRIPT_SUFFIX) {
             Some(stem) if stem.starts_with(PREFIX) => folder.sub_agents.push(path.join(name)),
-            Some(stem) if is_session_id(stem) => folder.sessions.extend(SessionId::parse(stem)),
-            None if is_session_id(name) => folder.with_folder.extend(SessionId::parse(name)),
+            Some(stem) if is_uuid(stem) => folder.sessions.extend(SessionId::parse(stem)),
+            None if is_uuid(name) => folder.with_folder.extend(SessionId::parse(name)),
             _ => {}
         }
     }
-    let message = format!("more than {PROJECT_ENTRIES_MAX} entries: the rest is left out");
-    let problem = names.is_cut.then(|| Problem::at(&AGENT, path, message));
     Found {
         found: folder,
-        problems: problem.into_iter().collect(),
+        problems,
     }
+}
+
+/// The names in a folder, and why some are missing.
+pub(super) fn report_unlisted(
+    folder: &Path,
+    listed: io::Result<Names>,
+    entries_max: usize,
+) -> Found<Names> {
+    let (names, message) = match listed {
+        Ok(names) => {
+            let message = format!("more than {entries_max} entries: the rest is left out");
+            let message = names.is_cut.then_some(message);
+            (names, message)
+        }
+        Err(error) => (Names::default(), Some(not_listed(error))),
+    };
+    found_at(&AGENT, folder, names, message)
+}
+
+pub(super) fn not_listed(error: io::Error) -> String {
+    format!("cannot list this folder: {error}")
 }
 
 impl ProjectFolder {
@@ -226,8 +211,15 @@ impl ProjectFolder {
         self.with_folder.contains(session)
     }
 
+    /// The sessions with their transcripts.
+    pub(super) fn transcripts(&self) -> Vec<(SessionId, PathBuf)> {
+        let sessions = self.sessions.iter();
+        let transcripts = sessions.map(|session| (session.clone(), self.transcript(session)));
+        transcripts.collect()
+    }
+
     /// The path of a session's transcript.
-    pub(super) fn transcript(&self, session: &SessionId) -> PathBuf {
+    fn transcript(&self, session: &SessionId) -> PathBuf {
         self.path.join(format!("{session}{TRANSCRIPT_SUFFIX}"))
     }
 }
@@ -235,9 +227,8 @@ impl ProjectFolder {
 /// The directory that the transcripts of a folder name.
 fn directory_of(folder: &Path) -> Option<PathBuf> {
     let listed = list(folder).found;
-    let some = listed.sessions.iter().take(OPENINGS_MAX);
-    some.filter_map(|session| read_opening(&listed.transcript(session)).ok())
-        .find_map(|Opening { work_dir, .. }| work_dir)
+    let mut some = listed.sessions.iter().take(OPENINGS_MAX);
+    some.find_map(|session| read_opening(&listed.transcript(session)).ok()?.work_dir)
 }
 
 /// When a file was last modified; `None` if there is no regular file.

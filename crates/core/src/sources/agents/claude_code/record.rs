@@ -110,10 +110,7 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
     let started_at_ms = date("startedAt");
     let status_at_ms = date("statusUpdatedAt");
     let updated_at_ms = date("updatedAt");
-    let dated_at_ms = [started_at_ms, status_at_ms, updated_at_ms]
-        .into_iter()
-        .flatten()
-        .max();
+    let dated_at_ms = started_at_ms.max(status_at_ms).max(updated_at_ms);
     let pid = object.pid("pid")?;
     // Only the process itself publishes in its record.
     let publisher = stamp.clone().map(|stamp| (pid, stamp));
@@ -145,28 +142,23 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
 }
 
 fn kept<T>(value: Result<Option<T>, FieldError>, odd_fields: &mut Vec<FieldError>) -> Option<T> {
-    match value {
-        Ok(value) => value,
-        Err(error) => {
-            odd_fields.push(error);
-            None
-        }
-    }
+    value.unwrap_or_else(|error| {
+        odd_fields.push(error);
+        None
+    })
 }
 
 /// Reads `procStart`: clock ticks on Linux; on macOS what
 /// `TZ=UTC LC_ALL=C ps -o lstart=` prints, `Fri Nov 27 20:52:50 2026`.
 /// Anything else is no stamp.
 fn parse_stamp(text: &str) -> Option<StartStamp> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let is_believable = text.len() <= TICKS_DIGITS_MAX;
-        return is_believable
-            .then(|| StartStamp::parse(StampKind::LinuxTicks, text).ok())
-            .flatten();
-    }
-    is_date(text)
-        .then(|| StartStamp::parse(StampKind::DarwinDate, text).ok())
-        .flatten()
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let kind = match is_number {
+        true if text.len() <= TICKS_DIGITS_MAX => StampKind::LinuxTicks,
+        false if is_date(text) => StampKind::DarwinDate,
+        _ => return None,
+    };
+    StartStamp::parse(kind, text).ok()
 }
 
 /// Reads the PID namespace out of `pidDomain`, `linux:MACHINE-ID:pid:[INODE]` (since 2.1.332
@@ -183,14 +175,12 @@ fn is_date(text: &str) -> bool {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
-    let has_time = words
-        .iter()
-        .any(|word| word.split(':').count() == 3 && word.split(':').all(is_number));
-    let has_year = words.iter().any(|word| word.len() == 4 && is_number(word));
+    let is_time = |word: &&str| word.split(':').count() == 3 && word.split(':').all(is_number);
+    let is_year = |word: &&str| word.len() == 4 && is_number(word);
     words.len() == 5
         && words.iter().filter(|word| is_word(word)).count() == 2
-        && has_time
-        && has_year
+        && words.iter().any(is_time)
+        && words.iter().any(is_year)
 }
 
 /// The phase in the record. The values of `status` are those of 2.1.197 and 2.1.332:

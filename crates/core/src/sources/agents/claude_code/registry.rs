@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
+use whosup_sidecar::file::{FileFacts, Links, read_regular};
 
 use super::AGENT;
+use super::projects::report_unlisted;
 use super::record::{Record, parse_record};
 use crate::adapter::Home;
 use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::document::read_if_there;
 use crate::sources::agents::kit::folder::names_in;
 
 /// How many entries of the registry are looked at.
@@ -25,6 +27,7 @@ const READ_PAUSE: Duration = Duration::from_millis(2);
 /// How many records of one scan are read more than once, so that many broken records cost no
 /// more than a few.
 const REREAD_RECORDS_MAX: usize = 16;
+
 /// A record, and the file that it was read from.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -52,18 +55,8 @@ pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<Se
 pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     let folder = folder(home);
     let mut found: Found<Vec<Entry>> = Found::default();
-    let names = match names_in(&folder, RECORDS_MAX) {
-        Ok(names) => names,
-        Err(error) => {
-            let message = format!("cannot list this folder: {error}");
-            found.problems.push(Problem::at(&AGENT, &folder, message));
-            return found;
-        }
-    };
-    if names.is_cut {
-        let message = format!("more than {RECORDS_MAX} entries: the rest is left out");
-        found.problems.push(Problem::at(&AGENT, &folder, message));
-    }
+    let listed = names_in(&folder, RECORDS_MAX);
+    let names = report_unlisted(&folder, listed, RECORDS_MAX).take(&mut found.problems);
     let mut rereads_left = REREAD_RECORDS_MAX;
     for name in names.texts() {
         let Some(pid) = process_in(name) else {
@@ -97,10 +90,8 @@ fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Optio
     let mut reads = 0;
     loop {
         reads += 1;
-        let file = match read_regular(path, RECORD_BYTES_MAX, Links::Refuse) {
-            Ok(file) => file,
-            Err(ReadFileError::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error.reason()),
+        let Some(file) = read_if_there(path, RECORD_BYTES_MAX, Links::Refuse)? else {
+            return Ok(None);
         };
         let error = match parse_record(&file.bytes) {
             Ok(record) if record.pid == named => {
@@ -111,15 +102,12 @@ fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Optio
                 }));
             }
             Ok(Record { pid, .. }) => {
-                return Err(format!(
-                    "`pid` is {pid}, but the file is named after {named}"
-                ));
+                let message = format!("`pid` is {pid}, but the file is named after {named}");
+                return Err(message);
             }
+            Err(error) if !error.may_be_torn() => return Err(error.to_string()),
             Err(error) => error,
         };
-        if !error.may_be_torn() {
-            return Err(error.to_string());
-        }
         if reads == 1 && *rereads_left > 0 {
             *rereads_left -= 1;
             reads_max = READS_MAX;

@@ -6,7 +6,7 @@ use whosup_sidecar::file::{Links, read_regular};
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::AGENT;
-use super::projects::TRANSCRIPT_SUFFIX;
+use super::projects::{TRANSCRIPT_SUFFIX, not_listed};
 use super::transcript::read_opening;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::names_in;
@@ -63,8 +63,8 @@ fn list(folder: &Path, found: &mut Found<Vec<SubAgent>>, deeper: &mut Vec<PathBu
         // A file that is called like a session.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return,
         Err(error) => {
-            let message = format!("cannot list this folder: {error}");
-            found.problems.push(Problem::at(&AGENT, folder, message));
+            let problem = Problem::at(&AGENT, folder, not_listed(error));
+            found.problems.push(problem);
             return;
         }
     };

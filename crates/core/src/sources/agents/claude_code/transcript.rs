@@ -11,9 +11,10 @@ use super::projects::is_folder_of;
 use super::{AGENT, subagents};
 use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Sketch};
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::LineReader;
-use crate::sources::agents::kit::dialect::{Step, joined, text_at};
+use crate::sources::agents::kit::dialect::{Step, is_missing, joined, text_at};
+use crate::sources::agents::kit::found::found_at;
 use crate::sources::agents::kit::prompt::{command_in, is_command};
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
@@ -98,10 +99,8 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
             has_words |= matches!(kind, Some("user" | "assistant"));
             opening.is_sidechain |= is_sidechain(value) == Some(true);
             opening.born_at_ms = opening.born_at_ms.into_iter().chain(record.at_ms).min();
-            if opening.session.is_none() {
-                let named = text_at(value, "/sessionId");
-                opening.session = named.and_then(|id| SessionId::parse(id).ok());
-            }
+            let session = || SessionId::parse(text_at(value, "/sessionId")?).ok();
+            opening.session = opening.session.take().or_else(session);
             if let Some(cwd) = record.work_dir.map(Path::new) {
                 choose_directory(&mut opening.work_dir, cwd, folder);
             }
@@ -119,11 +118,8 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
 /// Keeps the directory that the folder is named after: the session can be resumed in that
 /// directory. A shell's `cd` shows in the records too.
 fn choose_directory(chosen: &mut Option<PathBuf>, recorded: &Path, folder: &Path) {
-    let is_better = match chosen {
-        None => true,
-        Some(chosen) => !is_folder_of(folder, chosen) && is_folder_of(folder, recorded),
-    };
-    if is_better {
+    let is_better = |chosen: &Path| !is_folder_of(folder, chosen) && is_folder_of(folder, recorded);
+    if chosen.as_deref().is_none_or(is_better) {
         *chosen = Some(recorded.to_owned());
     }
 }
@@ -175,22 +171,12 @@ pub(super) fn read_end(path: &Path) -> Result<Option<i64>, TranscriptError> {
 }
 
 /// Reads the description of a session from its transcript.
-pub(super) fn describe(sketch: &Sketch, path: PathBuf) -> Found<Description> {
-    match read_description(sketch, &path) {
-        Ok(mut described) => {
-            described.found.transcript = Some(path);
-            described
-        }
-        Err(TranscriptError::File(error)) if is_gone(&error) => Found::default(),
-        Err(error) => Found {
-            found: Description::default(),
-            problems: vec![Problem::at(&AGENT, &path, error.reason())],
-        },
+pub(super) fn describe(sketch: &Sketch, path: &Path) -> Found<Description> {
+    match read_description(sketch, path) {
+        Ok(described) => described,
+        Err(error) if is_missing(&error) => Found::default(),
+        Err(error) => found_at(&AGENT, path, Description::default(), Some(error.reason())),
     }
-}
-
-fn is_gone(error: &whosup_sidecar::file::ReadFileError) -> bool {
-    matches!(error, whosup_sidecar::file::ReadFileError::NotFound { .. })
 }
 
 fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, TranscriptError> {
@@ -208,7 +194,7 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     let has_moved = began_at_ms.is_none_or(|began| tail.last_activity_at_ms >= Some(began))
         && tail.work_dir.is_some()
         && tail.work_dir != head.work_dir;
-    let problems = reader.bad_lines.problem(path).into_iter().collect();
+    let problem = reader.problem();
     let mut found = joined(tail, head);
     found.is_headless = sketch.is_headless.or(found.is_headless);
     reader.titles.add_to(&mut found);
@@ -217,14 +203,13 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     }
     if sketch.parent.is_some() {
         // Its only turn is its whole task.
-        found.phase = found.phase.map(|phase| match phase {
-            Phase::Idle => Phase::Ended,
-            other => other,
-        });
+        if found.phase == Some(Phase::Idle) {
+            found.phase = Some(Phase::Ended);
+        }
         found.title = subagents::title(path).or(found.title);
         found.is_title_a_prompt = false;
     }
-    Ok(Found { found, problems })
+    Ok(found_at(&AGENT, path, found, problem))
 }
 
 /// The records of one conversation: of a sub-agent, or of a person.
@@ -232,7 +217,21 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
 struct Conversation {
     is_sub_agent: bool,
     titles: Titles,
-    bad_lines: BadLines,
+    /// Lines that can't be read, by where they begin: both ends of a short file are the
+    /// same lines.
+    bad_lines: BTreeMap<u64, LineProblem>,
+}
+
+impl Conversation {
+    fn problem(&self) -> Option<String> {
+        let (offset, first) = self.bad_lines.first_key_value()?;
+        Some(match self.bad_lines.len() {
+            1 => format!("the line at offset {offset} can't be read: {first}"),
+            count => {
+                format!("{count} lines can't be read, the first one at offset {offset}: {first}")
+            }
+        })
+    }
 }
 
 impl LineReader for Conversation {
@@ -242,7 +241,7 @@ impl LineReader for Conversation {
             // Being written, or too long to be held: both are usual.
             None | Some(LineProblem::Torn | LineProblem::TooLong { .. }) => {}
             Some(problem) => {
-                self.bad_lines.0.entry(line.offset).or_insert(problem);
+                self.bad_lines.entry(line.offset).or_insert(problem);
             }
         }
         let is_of_it =
@@ -255,23 +254,6 @@ impl LineReader for Conversation {
 
     fn wants_more(&self) -> bool {
         self.titles.is_summary_open()
-    }
-}
-
-/// Lines that can't be read, by where they begin: both ends of a short file
-/// are the same lines.
-#[derive(Debug, Default)]
-struct BadLines(BTreeMap<u64, LineProblem>);
-
-impl BadLines {
-    fn problem(&self, path: &Path) -> Option<Problem> {
-        let (offset, first) = self.0.first_key_value()?;
-        let count = self.0.len();
-        let message = match count {
-            1 => format!("the line at offset {offset} can't be read: {first}"),
-            _ => format!("{count} lines can't be read, the first one at offset {offset}: {first}"),
-        };
-        Some(Problem::at(&AGENT, path, message))
     }
 }
 
@@ -296,12 +278,10 @@ impl Titles {
     /// The summary of this conversation. Older releases store summaries of other sessions
     /// here too; each summary names the last record that it covers.
     fn summary(&self) -> Option<&String> {
-        let is_own = |leaf: &Option<String>| {
-            leaf.as_ref()
-                .is_some_and(|leaf| self.records.contains(leaf))
-        };
-        let mut own = self.summaries.iter().filter(|(_, leaf)| is_own(leaf));
-        own.next().map(|(summary, _)| summary)
+        let is_here = |leaf: &String| self.records.contains(leaf);
+        let mut summaries = self.summaries.iter();
+        let own = summaries.find(|(_, leaf)| leaf.as_ref().is_some_and(is_here));
+        own.map(|(summary, _)| summary)
     }
 
     /// It has a summary that may be of this conversation, as far as was read.

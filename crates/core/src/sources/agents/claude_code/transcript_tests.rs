@@ -35,7 +35,7 @@ impl Made {
     }
 
     fn describe(&self) -> Found<Description> {
-        describe(&sketch(), self.path())
+        describe(&sketch(), &self.path())
     }
 
     fn opening(&self) -> Opening {
@@ -373,7 +373,7 @@ fn a_session_works_where_it_went_last() {
         let mut sketch = sketch();
         sketch.work_dir = Some(PathBuf::from(registered));
         sketch.started_at_ms = began;
-        let work_dir = describe(&sketch, made.path()).found.work_dir;
+        let work_dir = describe(&sketch, &made.path()).found.work_dir;
         assert_eq!(
             work_dir.as_deref(),
             Some(Path::new(expected)),

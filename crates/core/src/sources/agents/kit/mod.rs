@@ -18,3 +18,4 @@ pub(crate) mod reading;
 pub(crate) mod scan;
 pub(crate) mod sidecar_facts;
 pub(crate) mod title;
+pub(crate) mod uuid;
