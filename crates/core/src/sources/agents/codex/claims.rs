@@ -1,109 +1,96 @@
 //! Claims from the locks and rollouts of a home, and the sketches of the threads.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, Links, facts};
+use whosup_sidecar::file::{Links, facts};
 
 use super::header::{Header, Origin};
-use super::locks::{ThreadLock, process_of};
+use super::locks::ThreadLock;
 use super::process::{PROGRAMS, endpoint};
 use super::scan::Scanning;
 use super::tail::Tail;
-use super::thread::Segment;
-use super::thread_id;
+use super::{AGENT, thread_id};
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
 };
 use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::trust::trust_of;
 
 /// How long a thread may have no sign of its owner, in milliseconds. About ten were seen.
 const UNKNOWN_MS_MAX: i64 = 10_000;
+/// The folder of the marks that terminals leave for their threads.
+const MARKS: &str = "tui-thread-reference-capabilities";
 
-impl Scanning<'_> {
+impl<'a> Scanning<'a> {
     /// Makes claims and sketches of what was found.
-    pub(super) fn finish(self) -> Found<AgentScan> {
-        let mut found = AgentScan::default();
+    pub(super) fn finish(mut self) -> Found<AgentScan> {
         let locks = self.locks.values();
         let (unknown, known): (Vec<_>, Vec<_>) =
             locks.partition(|lock| self.is_not_known_yet(lock));
-        for lock in known {
-            found.claim_all(self.claims_of_lock(lock));
-        }
+        let claims = known.into_iter().flat_map(|lock| self.claims_of_lock(lock));
+        let mut claims: Vec<Claim> = claims.collect();
         for (thread, pids) in &self.open {
-            let claims = pids.iter();
-            found.claim_all(claims.filter_map(|pid| self.claim_of_open(thread, *pid)));
+            let pids = pids.iter();
+            claims.extend(pids.filter_map(|pid| self.claim_of_open(thread, *pid)));
         }
-        let mut threads: BTreeSet<&SessionId> =
-            self.locks.keys().chain(self.segments.keys()).collect();
-        threads.retain(|thread| unknown.iter().all(|lock| lock.id != **thread));
+        let mut threads = self.threads();
+        threads.retain(|thread| unknown.iter().all(|lock| lock.id != *thread));
         let mut problems = Vec::new();
-        for thread in threads {
+        let mut sketches = Vec::new();
+        for thread in &threads {
             let sketch = self.sketch(thread, &mut problems);
-            found.claim_all(self.claim_of_ended(&sketch));
-            found.sketch(sketch);
+            claims.extend(self.claim_of_ended(&sketch));
+            sketches.push(Box::new(sketch));
         }
-        for claim in &found.claims {
-            if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path)
-            {
-                problems.push(Problem::at(self.agent, path, because));
-            }
-        }
-        problems.extend(self.problems);
-        problems.extend(self.hints.problems);
-        Found { found, problems }
+        self.scan.claims = claims.into_iter().map(Box::new).collect();
+        self.scan.report_untrusted();
+        self.scan.problems.splice(..0, problems);
+        self.scan.problems.extend(self.hints.problems);
+        self.scan.finish_with(sketches)
     }
 
     fn claims_of_lock(&self, lock: &ThreadLock) -> Vec<Claim> {
         let claim = |subject, serving, says: String| {
-            let evidence = Evidence::new(EvidenceKind::Lock, Some(lock.path.clone()), says);
+            let evidence = Evidence::new(EvidenceKind::Lock, lock.path.clone(), says);
+            let scan = &self.scan;
             Claim {
                 dated_at_ms: self.loaded_at_ms(lock),
-                modified_at_ms: lock.facts.modified_ms,
-                ..self.claim(&lock.id, subject, serving, &lock.facts, evidence)
+                exclusivity: Exclusivity::Exclusive,
+                serving,
+                ..scan.claim_by_file(&lock.id, subject, evidence, &lock.facts)
             }
         };
-        if lock.holders.is_empty() {
-            let is_everyone_asked = lock.is_everyone_asked;
-            let says = if is_everyone_asked {
-                "nobody holds it"
-            } else {
-                "nobody was found to hold it, and not everybody could be asked"
+        if lock.held.by.is_empty() {
+            let is_everyone_asked = lock.held.is_everyone_asked;
+            let says = match is_everyone_asked {
+                true => "nobody holds it",
+                false => "nobody was found to hold it, and not everybody could be asked",
             };
             let subject = Subject::LockFree { is_everyone_asked };
             return vec![claim(subject, Serving::One, says.to_owned())];
         }
-        let holders = lock.holders.iter();
-        holders
-            .map(|pid| {
-                let serving = self.serving(&lock.id, *pid);
-                claim(
-                    Subject::Holder(*pid),
-                    serving,
-                    format!("held by process {pid}"),
-                )
-            })
-            .collect()
+        let held_by = |pid: &Pid| {
+            let serving = self.serving(&lock.id, *pid);
+            let says = format!("held by process {pid}");
+            claim(Subject::Holder(*pid), serving, says)
+        };
+        lock.held.by.iter().map(held_by).collect()
     }
 
     fn claim_of_open(&self, thread: &SessionId, pid: Pid) -> Option<Claim> {
-        let rollout = &self.segments.get(thread)?.rollout;
-        let facts = facts(&rollout.path, Links::Follow).ok()?;
-        let evidence = Evidence::new(
-            EvidenceKind::OpenFile,
-            Some(rollout.path.clone()),
-            format!("open for writing in process {pid}"),
-        );
-        let serving = self.serving(thread, pid);
+        let path = &self.segments.get(thread)?.rollout.path;
+        let facts = facts(path, Links::Follow).ok()?;
+        let says = format!("open for writing in process {pid}");
+        let evidence = Evidence::new(EvidenceKind::OpenFile, path.clone(), says);
+        let (scan, subject) = (&self.scan, Subject::Holder(pid));
         Some(Claim {
             dated_at_ms: thread_id::born_at_ms(thread.as_str()),
-            exclusivity: Exclusivity::Shared,
-            ..self.claim(thread, Subject::Holder(pid), serving, &facts, evidence)
+            modified_at_ms: None,
+            serving: self.serving(thread, pid),
+            ..scan.claim_by_file(thread, subject, evidence, &facts)
         })
     }
 
@@ -118,45 +105,21 @@ impl Scanning<'_> {
         }
         let path = sketch.transcript.clone()?;
         let facts = facts(&path, Links::Follow).ok()?;
-        let evidence = Evidence::new(
-            EvidenceKind::OpenFile,
-            Some(path),
-            "no process of Codex has it open, and it has no lock".to_owned(),
-        );
-        Some(self.claim(thread, Subject::Released, Serving::One, &facts, evidence))
-    }
-
-    fn claim(
-        &self,
-        thread: &SessionId,
-        subject: Subject,
-        serving: Serving,
-        facts: &FileFacts,
-        evidence: Evidence,
-    ) -> Claim {
-        let mounts = self.look.machine.mounts();
-        let path = evidence.path.as_deref().unwrap_or(&self.home.root);
-        Claim {
+        let says = "no process of Codex has it open, and it has no lock";
+        let evidence = Evidence::new(EvidenceKind::OpenFile, path, says);
+        let scan = &self.scan;
+        Some(Claim {
             exclusivity: Exclusivity::Exclusive,
-            serving,
-            trust: trust_of(facts, self.home, self.look.machine),
-            placement: mounts.placement_of(path),
-            ..Claim::new(self.key(thread), subject, evidence)
-        }
-    }
-
-    fn key(&self, thread: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: self.agent.clone(),
-            session: thread.clone(),
-            home: self.home.root.clone(),
-        }
+            modified_at_ms: None,
+            ..scan.claim_by_file(thread, Subject::Released, evidence, &facts)
+        })
     }
 
     /// When the process opened the thread: the lock is made then, and a new thread is born
     /// then. The date decides which thread of a terminal is current.
     fn loaded_at_ms(&self, lock: &ThreadLock) -> Option<i64> {
-        let latest = self.look.machine.now_ms().saturating_add(CLOCK_SLACK_MS);
+        let now_ms = self.scan.look.machine.now_ms();
+        let latest = now_ms.saturating_add(CLOCK_SLACK_MS);
         let made = lock.facts.born_ms.filter(|made| *made <= latest);
         made.max(thread_id::born_at_ms(lock.id.as_str()))
     }
@@ -164,17 +127,20 @@ impl Scanning<'_> {
     /// A terminal moves from one of its own threads to the next. The sub-agents beside a
     /// thread are no such step. A second thread without known facts may be one.
     fn serving(&self, thread: &SessionId, pid: Pid) -> Serving {
-        let is_single = process_of(self.look.processes, pid)
-            .is_some_and(|process| process.role == Role::Session);
         let is_own_step = match self.segments.get(thread) {
             Some(segment) if segment.header.tells_parent() => segment.header.parent().is_none(),
             _ => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
         };
-        if is_single && is_own_step {
-            Serving::One
-        } else {
-            Serving::Many
+        match self.is_single(pid) && is_own_step {
+            true => Serving::One,
+            false => Serving::Many,
         }
+    }
+
+    /// The process runs one thread at a time.
+    fn is_single(&self, pid: Pid) -> bool {
+        let process = self.process_of(pid);
+        process.is_some_and(|process| process.role == Role::Session)
     }
 
     /// A terminal has just opened the thread beside another thread. Whether it resumed the
@@ -183,28 +149,24 @@ impl Scanning<'_> {
     fn is_not_known_yet(&self, lock: &ThreadLock) -> bool {
         let id = lock.id.as_str();
         let born = thread_id::born_at_ms(id).or(lock.facts.born_ms);
-        let since_ms = self.look.machine.now_ms().saturating_sub(UNKNOWN_MS_MAX);
-        let is_young = born.is_some_and(|born| born > since_ms);
-        let of_terminal = |pid: &Pid| {
-            process_of(self.look.processes, *pid)
-                .is_some_and(|process| process.role == Role::Session)
-                && self.holds_another(&lock.id, *pid)
-        };
+        let now_ms = self.scan.look.machine.now_ms();
+        let is_young = born > Some(now_ms.saturating_sub(UNKNOWN_MS_MAX));
+        let of_terminal = |pid: &Pid| self.is_single(*pid) && self.holds_another(&lock.id, *pid);
         is_young
             && !self.segments.contains_key(&lock.id)
-            && lock.holders.iter().any(of_terminal)
+            && lock.held.by.iter().any(of_terminal)
             && !self.is_terminals_thread(&lock.id)
     }
 
     fn holds_another(&self, thread: &SessionId, pid: Pid) -> bool {
         let mut others = self.locks.values().filter(|lock| lock.id != *thread);
-        others.any(|lock| lock.holders.contains(&pid))
+        others.any(|lock| lock.held.by.contains(&pid))
     }
 
     /// A terminal has begun it: it leaves a mark, from the thread's first
     /// moment on, that is never removed.
     fn is_terminals_thread(&self, thread: &SessionId) -> bool {
-        let marks = self.home.root.join("tui-thread-reference-capabilities");
+        let marks = self.scan.home.root.join(MARKS);
         facts(&marks.join(thread.as_str()), Links::Refuse).is_ok()
     }
 
@@ -213,54 +175,37 @@ impl Scanning<'_> {
         let hint = self.hints.of(id);
         let segment = self.segments.get(thread);
         let header = segment.map(|segment| &segment.header);
-        let holders: Vec<&AgentProcess> = self
-            .locks
-            .get(thread)
-            .into_iter()
-            .flat_map(|lock| &lock.holders)
-            .chain(self.open.get(thread).into_iter().flatten())
-            .filter_map(|pid| process_of(self.look.processes, *pid))
-            .collect();
+        let holders = self.holders_of(thread);
         let is_hosted = holders.iter().any(|holder| holder.role == Role::Host);
-        let parent = header
-            .and_then(|header| header.parent())
-            .or_else(|| hint.and_then(|hint| hint.parent.as_deref()));
-        let origin = header
-            .and_then(|header| header.origin.as_ref())
-            .or_else(|| hint.and_then(|hint| hint.origin.as_ref()));
+        let hinted_parent = || hint?.parent.as_deref();
+        let parent = header.and_then(Header::parent).or_else(hinted_parent);
+        let origin = header.and_then(|header| header.origin.as_ref());
+        let origin = origin.or_else(|| hint?.origin.as_ref());
+        let runs_headless = |holder: &&AgentProcess| PROGRAMS.is_headless(&holder.program());
         // The current holder decides, whichever process began the thread.
-        let is_headless = if holders.is_empty() {
-            (origin == Some(&Origin::Headless)).then_some(true)
-        } else {
-            Some(
-                holders
-                    .iter()
-                    .all(|holder| PROGRAMS.is_headless(&holder.program())),
-            )
+        let is_headless = match holders.is_empty() {
+            true => (origin == Some(&Origin::Headless)).then_some(true),
+            false => Some(holders.iter().all(runs_headless)),
         };
-        let born_at_ms =
-            thread_id::born_at_ms(id).or_else(|| header.and_then(|header| header.born_at_ms));
-        let (last_record_at_ms, perhaps_until_ms) = segment
-            .filter(|_| is_hosted)
-            .map(|segment| self.last_record_at_ms(segment, problems))
-            .unwrap_or_default();
+        let born_at_ms = thread_id::born_at_ms(id).or_else(|| header?.born_at_ms);
+        let rollout = segment.map(|segment| &segment.rollout);
+        let plain = rollout.filter(|rollout| is_hosted && !rollout.is_compressed);
+        let tail = plain.map(|rollout| read_tail(&rollout.path, problems));
+        let tail = tail.unwrap_or_default();
+        let parent = parent.and_then(|parent| SessionId::parse(parent).ok());
+        let work_dir = header.and_then(|header| header.work_dir.clone());
+        let work_dir = work_dir.or_else(|| hint?.work_dir.clone());
         Sketch {
-            parent: parent
-                .and_then(|parent| SessionId::parse(parent).ok())
-                .filter(|parent| parent != thread),
-            work_dir: header
-                .and_then(|header| header.work_dir.clone())
-                .or_else(|| hint.and_then(|hint| hint.work_dir.clone()))
-                // Before the first prompt, only the owner process has the directory.
-                .or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
+            parent: parent.filter(|parent| parent != thread),
+            // Before the first prompt, only the owner process has the directory.
+            work_dir: work_dir.or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
             born_at_ms,
-            last_record_at_ms,
-            perhaps_until_ms,
-            transcript: segment.map(|segment| segment.rollout.path.clone()),
-            unclaimed: if is_hosted {
-                Unclaimed::Client
-            } else {
-                Unclaimed::Nobody
+            last_record_at_ms: tail.found.last_activity_at_ms,
+            perhaps_until_ms: tail.perhaps_until_ms,
+            transcript: rollout.map(|rollout| rollout.path.clone()),
+            unclaimed: match is_hosted {
+                true => Unclaimed::Client,
+                false => Unclaimed::Nobody,
             },
             clues: self.clues_of(thread, header, born_at_ms),
             launched_at_ms: born_at_ms.into_iter().collect(),
@@ -268,17 +213,26 @@ impl Scanning<'_> {
             is_headless,
             title: hint.and_then(|hint| hint.title.clone()),
             agent_version: header.and_then(|header| header.version.clone()),
-            endpoint: match holders.as_slice() {
-                [first, others @ ..] if first.role == Role::Host => others
-                    .iter()
-                    .all(|other| other.process.pid == first.process.pid)
-                    .then(|| endpoint(&first.program(), &self.home.root))
-                    .flatten(),
-                _ => None,
-            },
+            endpoint: self.endpoint_of(&holders),
             started_at_ms: born_at_ms,
-            ..Sketch::new(self.key(thread))
+            ..Sketch::new(self.scan.key(thread))
         }
+    }
+
+    /// The processes of Codex that run a thread.
+    fn holders_of(&self, thread: &SessionId) -> Vec<&'a AgentProcess> {
+        let locking = self.locks.get(thread).into_iter();
+        let locking = locking.flat_map(|lock| &lock.held.by);
+        let all = locking.chain(self.open.get(thread).into_iter().flatten());
+        all.filter_map(|pid| self.process_of(*pid)).collect()
+    }
+
+    /// Where the only process that runs a thread listens, if it is a host.
+    fn endpoint_of(&self, holders: &[&AgentProcess]) -> Option<String> {
+        let (first, others) = holders.split_first()?;
+        let is_only = |other: &&AgentProcess| other.process.pid == first.process.pid;
+        let is_host = first.role == Role::Host && others.iter().all(is_only);
+        is_host.then(|| endpoint(&first.program(), &self.scan.home.root))?
     }
 
     /// Which terminals show the thread, by the log and by the arguments of a fork.
@@ -290,13 +244,10 @@ impl Scanning<'_> {
     ) -> Vec<Clue> {
         let mut clues = Vec::new();
         if let Some(possible) = self.possible_terminals.get(thread) {
-            let terminals = self.look.processes_of(self.home);
-            let others = terminals.filter(|process| {
-                process.role == Role::Session && !possible.contains(&process.process.pid)
-            });
-            clues.extend(others.map(|process| {
-                Clue::untouched(process.process.pid, "by the log another terminal opened it")
-            }));
+            let terminals = self.scan.seekers().map(|process| process.process.pid);
+            let others = terminals.filter(|pid| !possible.contains(pid));
+            let says = "by the log another terminal opened it";
+            clues.extend(others.map(|pid| Clue::untouched(pid, says)));
             if let (1, Some(pid), Some(at_ms)) = (possible.len(), possible.first(), born_at_ms) {
                 let says = format!("by the log, process {pid} opened it when it was born");
                 clues.push(Clue::run(*pid, at_ms, says));
@@ -317,17 +268,12 @@ impl Scanning<'_> {
     /// fork` names the forked thread. `None` if other processes or threads match too.
     fn forked_by(&self, thread: &SessionId, header: &Header) -> Option<Pid> {
         let from = header.forked_from.as_deref()?;
-        let forking = self.look.processes_of(self.home).filter(|process| {
-            process.role == Role::Session
-                && PROGRAMS
-                    .forked_session(&process.program())
-                    .is_some_and(|named| named.eq_ignore_ascii_case(from))
+        let forking = self.scan.seekers().filter(|process| {
+            let named = PROGRAMS.forked_session(&process.program());
+            named.is_some_and(|named| named.eq_ignore_ascii_case(from))
         });
         let fits = |thread: &SessionId, process: &AgentProcess| {
-            let born = thread_id::born_at_ms(thread.as_str());
-            let began = process.process.began_at_ms.as_ref().ok();
-            born.zip(began)
-                .is_some_and(|(born, began)| born >= began.saturating_sub(CLOCK_SLACK_MS))
+            process.had_begun_at_one_of([thread_id::born_at_ms(thread.as_str())])
         };
         let mut fitting = forking.filter(|process| fits(thread, process));
         let (Some(process), None) = (fitting.next(), fitting.next()) else {
@@ -341,26 +287,13 @@ impl Scanning<'_> {
         let is_only_one = !others.any(|(other, _)| fits(other, process));
         is_only_one.then_some(process.process.pid)
     }
+}
 
-    /// The date of a thread's last record, and the latest possible date if the end is
-    /// missing.
-    fn last_record_at_ms(
-        &self,
-        segment: &Segment,
-        problems: &mut Vec<Problem>,
-    ) -> (Option<i64>, Option<i64>) {
-        if segment.rollout.is_compressed {
-            return (None, None);
-        }
-        let path = &segment.rollout.path;
-        match Tail::read(path, &mut BadLines::default()) {
-            Ok(tail) => (tail.found.last_activity_at_ms, tail.perhaps_until_ms),
-            Err(error) => {
-                problems.push(Problem::at(self.agent, path, error.reason()));
-                (None, None)
-            }
-        }
-    }
+fn read_tail(rollout: &Path, problems: &mut Vec<Problem>) -> Tail {
+    Tail::read(rollout, &mut BadLines::default()).unwrap_or_else(|error| {
+        problems.push(Problem::at(&AGENT, rollout, error.reason()));
+        Tail::default()
+    })
 }
 
 /// The directory of a process that runs its own thread.
@@ -368,7 +301,6 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
     if process.role != Role::Session {
         return None;
     }
-    PROGRAMS
-        .directory(&process.program())
-        .or_else(|| process.work_dir().map(Path::to_owned))
+    let named = PROGRAMS.directory(&process.program());
+    named.or_else(|| process.work_dir().map(Path::to_owned))
 }

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use whosup_sidecar::AgentId;
-
+use super::AGENT;
 use super::header::{Header, Origin, Part};
 use super::record::DIALECT;
 use super::tail::Tail;
@@ -11,12 +10,13 @@ use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::found::found_at;
 use crate::sources::agents::kit::title::{is_cut_from, one_line};
 use crate::sources::transcript::TranscriptFile;
 
 /// Reads the rollout of a session. A compressed rollout is not read: the sketch already has
 /// the facts from the file name.
-pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
+pub(super) fn describe(sketch: &Sketch) -> Found<Description> {
     let mut description = Description {
         title: sketch.title.clone(),
         started_at_ms: sketch.born_at_ms,
@@ -30,10 +30,10 @@ pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
     }
     let mut problems = Vec::new();
     if let Some(path) = sketch.transcript.as_deref().filter(|path| is_plain(path)) {
-        let mut problem = |reason: String| problems.push(Problem::at(agent, path, reason));
+        let mut problem = |reason: String| problems.push(Problem::at(&AGENT, path, reason));
         match Header::read(path, Part::Whole) {
             Ok(header) => add_header(&mut description, header),
-            Err(error) => problem(error.reason()),
+            Err(reason) => problem(reason),
         }
         let mut bad_lines = BadLines::default();
         match Tail::read(path, &mut bad_lines) {
@@ -111,21 +111,13 @@ fn add_prompt(description: &mut Description, prompt: Option<String>) {
 }
 
 /// Reads the last messages of a session, oldest first.
-pub(super) fn messages(
-    agent: &AgentId,
-    sketch: &Sketch,
-    messages_max: usize,
-) -> Found<Vec<Message>> {
+pub(super) fn messages(sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
     match sketch.transcript.as_deref() {
-        Some(path) if !is_plain(path) => Found {
-            found: Vec::new(),
-            problems: vec![Problem::at(
-                agent,
-                path,
-                "it is compressed, and its messages are not read",
-            )],
-        },
-        path => DIALECT.messages(agent, path, messages_max),
+        Some(path) if !is_plain(path) => {
+            let message = "it is compressed, and its messages are not read";
+            found_at(&AGENT, path, Vec::new(), Some(message))
+        }
+        path => DIALECT.messages(&AGENT, path, messages_max),
     }
 }
 

@@ -47,15 +47,11 @@ fn sketch(path: PathBuf) -> Sketch {
         transcript: Some(path),
         born_at_ms: Some(1_795_813_026_773),
         ..Sketch::new(SessionKey {
-            agent: agent(),
+            agent: AGENT,
             session: SessionId::parse(ID).unwrap(),
             home: PathBuf::from("/home/dev/.codex").into(),
         })
     }
-}
-
-fn agent() -> AgentId {
-    AgentId::parse("codex").unwrap()
 }
 
 /// A rollout with these lines, and the sketch of its session.
@@ -84,7 +80,7 @@ fn a_rollout_tells_of_its_session() {
         event(16, json!({"type": "task_complete", "turn_id": "t"})),
         event(59, json!({"type": "thread_settings_applied"})),
     ]);
-    let Found { found, problems } = describe(&agent(), &sketch);
+    let Found { found, problems } = describe(&sketch);
     assert_eq!(problems, []);
     assert_eq!(found.title.as_deref(), Some("fix it"));
     assert!(found.is_title_a_prompt);
@@ -117,12 +113,12 @@ fn a_rollout_of_2025_without_types_tells_of_its_session_and_what_was_said() {
         json!({"type": "function_call", "name": "shell", "call_id": "c"}).to_string() + "\n",
         said("assistant", "done"),
     ]);
-    let Found { found, problems } = describe(&agent(), &sketch);
+    let Found { found, problems } = describe(&sketch);
     assert_eq!(problems, []);
     assert_eq!(found.title.as_deref(), Some("fix it"));
     assert_eq!(found.work_dir, Some(PathBuf::from("/home/dev/app")));
     assert_eq!(found.phase, None);
-    let Found { found, problems } = messages(&agent(), &sketch, 10);
+    let Found { found, problems } = messages(&sketch, 10);
     assert_eq!(problems, []);
     let texts: Vec<&str> = found.iter().map(|message| message.text.as_str()).collect();
     assert_eq!(texts, ["fix it", "shell", "done"]);
@@ -140,7 +136,7 @@ fn the_first_prompt_is_found_after_300_kb_of_instructions() {
         ),
         message(15, "user", "at last"),
     ]);
-    let found = describe(&agent(), &sketch).found;
+    let found = describe(&sketch).found;
     assert_eq!(found.title.as_deref(), Some("at last"));
 }
 
@@ -151,7 +147,7 @@ fn a_prompt_out_of_reach_leaves_only_the_title_empty() {
         message(12, "developer", &"x".repeat(3_000_000)),
         message(15, "user", "too late"),
     ]);
-    let Found { found, problems } = describe(&agent(), &sketch);
+    let Found { found, problems } = describe(&sketch);
     assert_eq!(problems, []);
     assert_eq!(found.title, None);
     assert_eq!(found.work_dir, Some(PathBuf::from("/home/dev/app")));
@@ -163,7 +159,7 @@ fn a_name_that_is_the_first_prompt_is_reported_as_a_prompt() {
     for (name, is_prompt) in [("fix the parser…", true), ("The parser", false)] {
         let (_dir, mut sketch) = rollout(&lines);
         sketch.title = Some(name.to_owned());
-        let found = describe(&agent(), &sketch).found;
+        let found = describe(&sketch).found;
         assert_eq!(found.title.as_deref(), Some(name));
         assert_eq!(found.is_title_a_prompt, is_prompt, "{name}");
     }
@@ -174,7 +170,7 @@ fn what_is_no_rollout_is_a_problem_that_names_it_once() {
     let (_dir, mut sketch) = rollout(&[]);
     let dir = tempfile::tempdir().unwrap();
     sketch.transcript = Some(dir.path().to_owned());
-    let problems = describe(&agent(), &sketch).problems;
+    let problems = describe(&sketch).problems;
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(problems[0].path, sketch.transcript);
     assert_eq!(problems[0].message, "it is a directory");
@@ -184,10 +180,10 @@ fn what_is_no_rollout_is_a_problem_that_names_it_once() {
 fn a_compressed_rollout_is_left_alone() {
     let mut sketch = sketch(PathBuf::from("/nowhere/rollout.jsonl.zst"));
     sketch.title = Some("A name".to_owned());
-    let Found { found, problems } = describe(&agent(), &sketch);
+    let Found { found, problems } = describe(&sketch);
     assert_eq!(problems, []);
     assert_eq!(found.title.as_deref(), Some("A name"));
-    assert_eq!(messages(&agent(), &sketch, 3).problems.len(), 1);
+    assert_eq!(messages(&sketch, 3).problems.len(), 1);
 }
 
 #[test]
@@ -203,7 +199,7 @@ fn the_last_messages_are_listed_oldest_first() {
         message(16, "assistant", "four"),
     ]);
     let texts = |messages_max| {
-        let Found { found, problems } = messages(&agent(), &sketch, messages_max);
+        let Found { found, problems } = messages(&sketch, messages_max);
         assert_eq!(problems, []);
         found
             .into_iter()

@@ -22,7 +22,7 @@ use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 
 use super::record::DIALECT;
-use crate::sources::agents::kit::dialect::{date_at, find_first};
+use crate::sources::agents::kit::dialect::{date_at, find_first, text_at, value_at};
 use crate::sources::transcript::{HeadBounds, TranscriptFile};
 
 /// How long a header may be, in bytes.
@@ -90,38 +90,22 @@ pub(super) enum Part {
     Whole,
 }
 
-/// Why a header could not be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum HeaderError {
-    /// The file could not be read.
-    #[error(transparent)]
-    File(#[from] ReadFileError),
-    /// Its first line is something else.
-    #[error("its first line is no `session_meta`: {0}")]
-    Malformed(String),
-}
-
-impl HeaderError {
-    /// Why not, without the path, for where that stands already.
-    pub(super) fn reason(&self) -> String {
-        match self {
-            Self::File(error) => error.reason(),
-            Self::Malformed(_) => self.to_string(),
-        }
-    }
-}
-
 impl Header {
     /// Reads the header of the rollout at `path`. An empty rollout has an empty header.
-    pub(super) fn read(path: &Path, part: Part) -> Result<Self, HeaderError> {
-        let file = OpenFile::open(path, Links::Follow)?;
+    ///
+    /// # Errors
+    ///
+    /// Why not, without its path.
+    pub(super) fn read(path: &Path, part: Part) -> Result<Self, String> {
+        let why = |error: ReadFileError| error.reason();
+        let file = OpenFile::open(path, Links::Follow).map_err(why)?;
         let mut bytes = Vec::new();
         let mut header = Self::default();
         for step in STEPS {
             let before = bytes.len();
             bytes.resize(*step, 0);
-            let count = file.read_at(&mut bytes[before..], before as u64)?;
-            bytes.truncate(before.saturating_add(count));
+            let count = file.read_at(&mut bytes[before..], before as u64);
+            bytes.truncate(before.saturating_add(count.map_err(why)?));
             let is_all = bytes.len() < *step || bytes[before..].contains(&b'\n');
             header = Self::parse(&bytes)?;
             if is_all || (part == Part::Beginning && header.has_beginning()) {
@@ -135,7 +119,7 @@ impl Header {
     }
 
     /// Parses the beginning of a rollout, as far as it goes.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut lines = bytes.split(|byte| *byte == b'\n');
         let line = lines.next().unwrap_or_default();
         let mut header = Self::default();
@@ -143,14 +127,18 @@ impl Header {
             return Ok(header);
         }
         let mut json = serde_json::Deserializer::from_slice(line);
-        match LineSeed(&mut header).deserialize(&mut json) {
+        let seed = Seed {
+            header: &mut header,
+            is_payload: false,
+        };
+        match seed.deserialize(&mut json) {
             Ok(()) => Ok(header),
             // Cut off by our bound or by an unfinished write.
             Err(error) if error.is_eof() => {
                 header.is_cut = true;
                 Ok(header)
             }
-            Err(error) => Err(HeaderError::Malformed(error.to_string())),
+            Err(error) => Err(format!("its first line is no `session_meta`: {error}")),
         }
     }
 
@@ -168,63 +156,37 @@ impl Header {
         let Some(Origin::SubAgent { parent }) = &self.origin else {
             return None;
         };
-        let by_session = self
-            .session_id
-            .as_ref()
-            .filter(|session| Some(*session) != self.id.as_ref());
-        parent
-            .as_ref()
-            .or(self.parent_thread.as_ref())
-            .or(by_session)
-            .map(String::as_str)
+        let by_session = self.session_id.as_ref();
+        let by_session = by_session.filter(|session| Some(*session) != self.id.as_ref());
+        let parent = parent.as_ref().or(self.parent_thread.as_ref());
+        parent.or(by_session).map(String::as_str)
     }
 
     fn set(&mut self, key: &str, value: &Value) {
-        let text = || value.as_str().map(str::to_owned);
+        let id = || value.as_str().map(str::to_ascii_lowercase);
         match key {
-            "id" => self.id = text().map(|id| id.to_ascii_lowercase()),
-            "session_id" => self.session_id = text().map(|id| id.to_ascii_lowercase()),
-            "forked_from_id" => self.forked_from = text().map(|id| id.to_ascii_lowercase()),
-            "parent_thread_id" => self.parent_thread = text().map(|id| id.to_ascii_lowercase()),
+            "id" => self.id = id(),
+            "session_id" => self.session_id = id(),
+            "forked_from_id" => self.forked_from = id(),
+            "parent_thread_id" => self.parent_thread = id(),
             "history_base" => self.has_history_base = value.is_object(),
             "timestamp" => self.born_at_ms = date_at(value, ""),
-            "cwd" => self.work_dir = text().filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
-            "cli_version" => self.version = text().filter(|version| !version.is_empty()),
+            "cwd" => self.work_dir = text_at(value, "").map(PathBuf::from),
+            "cli_version" => self.version = text_at(value, "").map(str::to_owned),
             "source" => self.origin = Some(Origin::of(value)),
-            "git" => {
-                let branch = value.get("branch").and_then(Value::as_str);
-                self.git_branch = branch.filter(|name| !name.is_empty()).map(str::to_owned);
-            }
+            "git" => self.git_branch = text_at(value, "/branch").map(str::to_owned),
             _ => {}
         }
     }
 }
 
-/// The fields of the payload that are read; the others are passed over.
-const FIELDS: &[&str] = &[
-    "cli_version",
-    "cwd",
-    "forked_from_id",
-    "git",
-    "history_base",
-    "id",
-    "parent_thread_id",
-    "session_id",
-    "source",
-    "timestamp",
-];
-
 impl Origin {
     /// `"cli"`, `"exec"`, `{"subagent": {"thread_spawn": {"parent_thread_id": …}}}`, …
     pub(super) fn of(source: &Value) -> Self {
         if let Some(sub_agent) = source.get("subagent").or_else(|| source.get("sub_agent")) {
-            let parent = sub_agent
-                .get("thread_spawn")
-                .and_then(|spawn| spawn.get("parent_thread_id"))
-                .and_then(Value::as_str);
-            return Self::SubAgent {
-                parent: parent.map(str::to_ascii_lowercase),
-            };
+            let parent = value_at(sub_agent, "/thread_spawn/parent_thread_id");
+            let parent = parent.and_then(Value::as_str).map(str::to_ascii_lowercase);
+            return Self::SubAgent { parent };
         }
         match source.as_str() {
             Some("exec" | "mcp") => Self::Headless,
@@ -242,10 +204,30 @@ fn first_work_dir(path: &Path) -> Option<PathBuf> {
     find_first(&file, WORK_DIR_BOUNDS, work_dir).ok()?
 }
 
-/// Fills a header from a line, and keeps what was read when the line ends early.
-struct LineSeed<'h>(&'h mut Header);
+/// The fields of the payload that are read; the others are passed over.
+const FIELDS: &[&str] = &[
+    "cli_version",
+    "cwd",
+    "forked_from_id",
+    "git",
+    "history_base",
+    "id",
+    "parent_thread_id",
+    "session_id",
+    "source",
+    "timestamp",
+];
+/// Those of them that a line of 2025 has itself.
+const BARE_FIELDS: &[&str] = &["git", "id", "timestamp"];
 
-impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
+/// Fills a header from a line or from the payload in it, and keeps what was read when the
+/// line ends early.
+struct Seed<'h> {
+    header: &'h mut Header,
+    is_payload: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -253,7 +235,7 @@ impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for LineSeed<'_> {
+impl<'de> Visitor<'de> for Seed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -261,60 +243,34 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let mut is_typed = false;
+        let header = self.header;
+        let mut wanted = if self.is_payload { FIELDS } else { BARE_FIELDS };
         while let Some(key) = fields.next_key::<String>()? {
             match key.as_str() {
-                "type" => {
-                    is_typed = true;
+                "type" if !self.is_payload => {
+                    // The fields are those of the payload.
+                    wanted = &[];
                     let kind: Value = fields.next_value()?;
                     if kind != "session_meta" {
                         let other = format!("its type is `{kind}`");
                         return Err(serde::de::Error::custom(other));
                     }
                 }
-                "payload" => {
+                "payload" if !self.is_payload => {
                     // The line's own time is not that of the birth.
-                    self.0.born_at_ms = None;
-                    fields.next_value_seed(PayloadSeed(self.0))?;
+                    header.born_at_ms = None;
+                    fields.next_value_seed(Seed {
+                        header: &mut *header,
+                        is_payload: true,
+                    })?;
                 }
-                "id" | "timestamp" | "git" if !is_typed => {
-                    self.0.is_bare |= key == "id";
-                    let value: Value = fields.next_value()?;
-                    self.0.set(&key, &value);
+                field if wanted.contains(&field) => {
+                    header.is_bare |= !self.is_payload && field == "id";
+                    header.set(field, &fields.next_value()?);
                 }
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
                 }
-            }
-        }
-        Ok(())
-    }
-}
-
-struct PayloadSeed<'h>(&'h mut Header);
-
-impl<'de> DeserializeSeed<'de> for PayloadSeed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for PayloadSeed<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        while let Some(key) = fields.next_key::<String>()? {
-            if FIELDS.contains(&key.as_str()) {
-                let value: Value = fields.next_value()?;
-                self.0.set(&key, &value);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
             }
         }
         Ok(())

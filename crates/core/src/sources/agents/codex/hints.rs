@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::AgentId;
-
+use super::AGENT;
 use super::header::Origin;
-use super::session_index::read_names;
-use super::state_db::StateDb;
+use super::session_index::{INDEX, read_names};
+use super::state_db::{Failure, StateDb};
 use crate::machine::problem::Problem;
 
 /// Facts about a thread that come from outside of the thread's own files.
@@ -29,7 +28,6 @@ pub(super) struct Hint {
 #[derive(Debug)]
 pub(super) struct Hints<'a> {
     home: &'a Path,
-    agent: &'a AgentId,
     database: Option<Option<StateDb>>,
     of_thread: HashMap<String, Hint>,
     /// What could not be read.
@@ -38,10 +36,9 @@ pub(super) struct Hints<'a> {
 
 impl<'a> Hints<'a> {
     /// Hints without anything read yet.
-    pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
+    pub(super) fn new(home: &'a Path) -> Self {
         Self {
             home,
-            agent,
             database: None,
             of_thread: HashMap::new(),
             problems: Vec::new(),
@@ -56,18 +53,17 @@ impl<'a> Hints<'a> {
     /// Reads the names of `threads`.
     pub(super) fn read_names(&mut self, threads: &[&str]) {
         let wanted: HashSet<&str> = threads.iter().copied().collect();
-        match read_names(self.home, |id| wanted.contains(id)) {
-            Ok(names) => {
-                for (id, name) in names {
-                    self.of_thread.entry(id).or_default().title = Some(name);
-                }
-            }
-            Err(error) => {
-                let index = self.home.join("session_index.jsonl");
-                let problem = Problem::at(self.agent, &index, error.reason());
-                self.problems.push(problem);
-            }
+        let names = read_names(self.home, |id| wanted.contains(id)).unwrap_or_else(|error| {
+            self.fail((self.home.join(INDEX), error.reason()));
+            HashMap::new()
+        });
+        for (id, name) in names {
+            self.of_thread.entry(id).or_default().title = Some(name);
         }
+    }
+
+    fn fail(&mut self, (path, reason): Failure) {
+        self.problems.push(Problem::at(&AGENT, &path, reason));
     }
 
     /// Asks the database about `threads`. `false`: there is none, or it could
@@ -77,35 +73,30 @@ impl<'a> Hints<'a> {
             return false;
         }
         if self.database.is_none() {
-            self.database = Some(StateDb::newest(self.home).unwrap_or_else(|(path, reason)| {
-                self.problems.push(Problem::at(self.agent, &path, reason));
+            let newest = StateDb::newest(self.home);
+            self.database = Some(newest.unwrap_or_else(|failure| {
+                self.fail(failure);
                 None
             }));
         }
         let Some(Some(database)) = &self.database else {
             return false;
         };
-        match database.hints(threads) {
-            Ok(hints) => {
-                let wanted: HashSet<&str> = threads.iter().copied().collect();
-                let asked = hints
-                    .into_iter()
-                    .filter(|(id, _)| wanted.contains(id.as_str()));
-                for (id, hint) in asked {
-                    let known = self.of_thread.entry(id).or_default();
-                    // The index has the newest name.
-                    let title = known.title.take();
-                    *known = Hint {
-                        title: title.or_else(|| hint.title.clone()),
-                        ..hint
-                    };
-                }
-                true
+        let mut hints = match database.hints(threads) {
+            Ok(hints) => hints,
+            Err(failure) => {
+                self.fail(failure);
+                return false;
             }
-            Err((path, reason)) => {
-                self.problems.push(Problem::at(self.agent, &path, reason));
-                false
+        };
+        for thread in threads {
+            if let Some(hint) = hints.remove(*thread) {
+                let known = self.of_thread.entry((*thread).to_owned()).or_default();
+                // The index has the newest name.
+                let title = known.title.take().or(hint.title);
+                *known = Hint { title, ..hint };
             }
         }
+        true
     }
 }

@@ -1,7 +1,8 @@
 //! In the place of the log database, in a build that can't read one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::state_db::Failure;
 use crate::adapter::Opening;
 
 /// Returns no openings: this build reads no databases.
@@ -9,6 +10,6 @@ use crate::adapter::Opening;
     clippy::unnecessary_wraps,
     reason = "the other build may fail to read one"
 )]
-pub(super) fn openings(_home: &Path) -> Result<Vec<Opening>, (PathBuf, String)> {
+pub(super) fn openings(_home: &Path) -> Result<Vec<Opening>, Failure> {
     Ok(Vec::new())
 }

@@ -61,10 +61,11 @@ use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::{LAST_BOUNDS, find_last};
 use crate::sources::transcript::TranscriptFile;
 
-const ID: &str = "codex";
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("codex");
 
 static PROFILE: Profile = Profile {
-    id: ID,
+    id: "codex",
     name: "Codex",
     default_home: ".codex",
     home_variables: &["CODEX_HOME"],
@@ -106,11 +107,11 @@ impl Adapter for Codex {
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home, &agent())
+        scan::scan(look, home)
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        describe::describe(&agent(), sketch)
+        describe::describe(sketch)
     }
 
     fn account_limits(&self, sketch: &Sketch) -> Option<LimitRecord> {
@@ -124,10 +125,6 @@ impl Adapter for Codex {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        describe::messages(&agent(), sketch, messages_max)
+        describe::messages(sketch, messages_max)
     }
-}
-
-fn agent() -> AgentId {
-    AgentId::from_static(ID)
 }

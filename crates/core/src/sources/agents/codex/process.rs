@@ -15,9 +15,9 @@
 
 use std::path::Path;
 
-use super::thread_id::is_uuid;
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 use crate::sources::agents::kit::sidecar_facts;
+use crate::sources::agents::kit::uuid::is_uuid;
 
 /// Names under which the same executable does something else: Codex puts links
 /// by these names on the `PATH` of its tools (`~/.codex/tmp/arg0…`).
@@ -152,9 +152,8 @@ pub(super) fn endpoint(program: &Program<'_>, home: &Path) -> Option<String> {
 /// One of the tools in the executable.
 fn is_tool(program: &Program<'_>) -> bool {
     let mut arguments = program.argv().iter();
-    let started_as = arguments
-        .next()
-        .and_then(|first| Path::new(first).file_name()?.to_str());
+    let started_as = arguments.next().map(Path::new);
+    let started_as = started_as.and_then(|path| path.file_name()?.to_str());
     let first = arguments.next().and_then(|first| first.to_str());
     started_as.is_some_and(|name| TOOL_NAMES.contains(&name))
         || first.is_some_and(|first| first.starts_with(TOOL_FLAG_PREFIX))

@@ -116,83 +116,56 @@ fn opened(record: &Value) -> Option<(&str, &Value)> {
 /// when a thread is opened or closed, even long after its last turn.
 fn record_of(record: &Value) -> Record<'_> {
     let Some((kind, payload)) = opened(record) else {
-        return aside();
+        return Record {
+            is_aside: true,
+            ..Record::default()
+        };
     };
+    let has_payload = record.get("payload").is_some();
     let text = |pointer: &str| text_at(payload, pointer);
-    let dated = Record {
-        at_ms: date_at(record, "/timestamp").filter(|_| record.get("payload").is_some()),
+    let mut found = Record {
+        at_ms: date_at(record, "/timestamp").filter(|_| has_payload),
         ..Record::default()
     };
     match (kind, text("/type").unwrap_or_default()) {
-        ("session_meta", _) => Record {
-            at_ms: dated.at_ms,
-            work_dir: text("/cwd"),
-            git_branch: text("/git/branch"),
+        ("session_meta", _) => {
+            found.is_aside = true;
+            found.work_dir = text("/cwd");
+            found.git_branch = text("/git/branch");
             // Releases before `history_base` copied the messages of the other thread.
-            begins_copy: text("/forked_from_id").is_some()
-                && payload.get("history_base").is_none_or(Value::is_null),
-            ..aside()
-        },
-        ("event_msg", "thread_settings_applied" | "shutdown_complete") => Record {
-            at_ms: dated.at_ms,
-            ..aside()
-        },
-        ("turn_context", _) => Record {
-            model: text("/model"),
-            work_dir: text("/cwd"),
-            ..dated
-        },
-        ("compacted", _) => Record {
-            is_compaction: true,
-            ..dated
-        },
-        ("event_msg", "user_message") => Record {
-            repeated: text("/message").into_iter().collect(),
-            ..dated
-        },
-        ("event_msg", "item_completed") if text("/item/type") == Some("UserMessage") => Record {
-            repeated: texts_in(value_at(payload, "/item/content")).collect(),
-            ..dated
-        },
-        ("event_msg", "token_count") => Record {
-            tokens: payload
-                .get("info")
-                .map(|info| tokens_in(info, "last_token_usage")),
-            total: value_at(payload, "/info/total_token_usage").map(|_| {
-                let info = payload.get("info").unwrap_or(payload);
-                tokens_in(info, "total_token_usage")
-            }),
-            ..dated
-        },
-        ("response_item", kind) => match item_of(kind, payload) {
-            Some(item) => {
-                let work_dir = environment_in(record);
-                let is_of_codex = work_dir.is_none() && is_nothing_typed(&item.typed);
-                Record {
-                    at_ms: dated.at_ms,
-                    is_aside: is_of_codex && record.get("payload").is_none(),
-                    work_dir,
-                    ..item
-                }
-            }
-            None if record.get("payload").is_some() => dated,
-            None => aside(),
-        },
-        _ => dated,
+            found.begins_copy = text("/forked_from_id").is_some()
+                && payload.get("history_base").is_none_or(Value::is_null);
+        }
+        ("event_msg", "thread_settings_applied" | "shutdown_complete") => found.is_aside = true,
+        ("turn_context", _) => {
+            found.model = text("/model");
+            found.work_dir = text("/cwd");
+        }
+        ("compacted", _) => found.is_compaction = true,
+        ("event_msg", "user_message") => found.repeated.extend(text("/message")),
+        ("event_msg", "item_completed") if text("/item/type") == Some("UserMessage") => {
+            found.repeated = texts_in(value_at(payload, "/item/content")).collect();
+        }
+        ("event_msg", "token_count") => {
+            let info = payload.get("info");
+            let all = info.filter(|info| info.get("total_token_usage").is_some());
+            found.tokens = info.map(|info| tokens_in(info, "last_token_usage"));
+            found.total = all.map(|info| tokens_in(info, "total_token_usage"));
+        }
+        ("response_item", kind) => {
+            let is_item = add_item(&mut found, kind, payload);
+            found.work_dir = environment_in(record).filter(|_| is_item);
+            let is_of_codex = found.work_dir.is_none() && is_nothing_typed(&found.typed);
+            found.is_aside = !has_payload && (!is_item || is_of_codex);
+        }
+        _ => {}
     }
+    found
 }
 
-fn aside<'a>() -> Record<'a> {
-    Record {
-        is_aside: true,
-        ..Record::default()
-    }
-}
-
-/// Reads an item of the conversation; `None` for one of another kind.
-fn item_of<'a>(kind: &str, item: &'a Value) -> Option<Record<'a>> {
+/// Adds an item of the conversation; `false` for one of another kind.
+fn add_item<'a>(found: &mut Record<'a>, kind: &str, item: &'a Value) -> bool {
     let content = item.get("content");
-    let mut found = Record::default();
     match (kind, text_at(item, "/role")) {
         ("message", Some("assistant")) => found.reply = texts_in(content).collect(),
         ("message", Some("user")) => found.typed = typed_in(item).collect(),
@@ -200,9 +173,9 @@ fn item_of<'a>(kind: &str, item: &'a Value) -> Option<Record<'a>> {
             found.calls.push(text_at(item, "/name").unwrap_or("shell"));
         }
         ("function_call_output" | "custom_tool_call_output", _) => {}
-        _ => return None,
+        _ => return false,
     }
-    Some(found)
+    true
 }
 
 /// A message in the person's name, in which a person typed nothing.

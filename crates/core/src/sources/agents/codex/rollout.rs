@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::thread_id::{UUID_BYTES, is_uuid};
+use crate::sources::agents::kit::uuid::{UUID_BYTES, is_uuid};
 
 /// A rollout file, as described by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]

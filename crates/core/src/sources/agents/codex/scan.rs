@@ -3,44 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use whosup_process::{Access, Among, FileId, Pid};
+use whosup_process::{Among, FileId, Pid};
+use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, ReadFileError, facts};
-use whosup_sidecar::{AgentId, SessionId};
 
 use super::header::Origin;
 use super::hints::Hints;
 use super::locks::{ThreadLock, locks_in, read_locks};
 use super::rollout::Rollout;
-use super::thread::{Segment, newest_segments};
-use super::thread_id;
+use super::thread::{Segment, keep_newest, newest_segments};
 use super::tree::Tree;
+use super::{AGENT, thread_id};
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::is_directory;
+use crate::sources::agents::kit::held::file_id;
+use crate::sources::agents::kit::scan::Scan;
 
 /// The rollout of a thread that is younger than this must lie near its birth date, in
 /// milliseconds: a day.
 const YOUNG_MS: i64 = 86_400_000;
 
 /// Reads the claims and sketches of one home.
-pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<AgentScan> {
-    let mut problems = Vec::new();
-    let locks = read_locks(look, &home.root, agent, &mut problems);
-    let mut tree = Tree::new(&home.root, agent);
+pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+    let mut scan = Scan::new(AGENT, look, home);
+    let locks = read_locks(&mut scan);
+    let mut tree = Tree::new(&home.root);
     let mut scanning = Scanning {
-        look,
-        home,
-        agent,
-        locks: locks
-            .into_iter()
-            .map(|lock| (lock.id.clone(), lock))
-            .collect(),
+        scan,
+        locks,
         segments: BTreeMap::new(),
         open: BTreeMap::new(),
         has_locks: is_directory(&locks_in(&home.root)),
-        hints: Hints::new(&home.root, agent),
+        hints: Hints::new(&home.root),
         possible_terminals: BTreeMap::new(),
-        problems,
     };
     scanning.find_locked_threads(&mut tree);
     scanning.find_open_rollouts(&mut tree);
@@ -53,15 +49,13 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
     }
     scanning.read_hints();
     scanning.find_terminals();
-    scanning.problems.append(&mut tree.problems);
+    scanning.scan.problems.append(&mut tree.problems);
     scanning.finish()
 }
 
 /// Everything found in one home so far.
 pub(super) struct Scanning<'a> {
-    pub(super) look: &'a Look<'a>,
-    pub(super) home: &'a Home,
-    pub(super) agent: &'a AgentId,
+    pub(super) scan: Scan<'a>,
     /// The locks, by thread.
     pub(super) locks: BTreeMap<SessionId, ThreadLock>,
     /// The newest segment of each thread, as far as it was looked for.
@@ -74,10 +68,26 @@ pub(super) struct Scanning<'a> {
     pub(super) hints: Hints<'a>,
     /// The terminals that may show a thread, where the terminal's log records it.
     pub(super) possible_terminals: BTreeMap<SessionId, BTreeSet<Pid>>,
-    pub(super) problems: Vec<Problem>,
 }
 
-impl Scanning<'_> {
+impl<'a> Scanning<'a> {
+    /// The process of Codex with this id.
+    pub(super) fn process_of(&self, pid: Pid) -> Option<&'a AgentProcess> {
+        let mut processes = self.scan.look.processes.iter();
+        processes.find(|process| process.process.pid == pid)
+    }
+
+    /// A process holds the lock of a thread.
+    pub(super) fn has_lock(&self, pid: Pid) -> bool {
+        let mut locks = self.locks.values();
+        locks.any(|lock| lock.held.by.contains(&pid))
+    }
+
+    /// A process has the rollout of a thread open.
+    pub(super) fn has_open(&self, pid: Pid) -> bool {
+        self.open.values().any(|pids| pids.contains(&pid))
+    }
+
     /// Finds the rollouts of the threads that have a lock. A thread that is younger than a
     /// day, or has no prompt, has its rollout near its birth date or not at all.
     fn find_locked_threads(&mut self, tree: &mut Tree<'_>) {
@@ -86,8 +96,9 @@ impl Scanning<'_> {
         let mut missing = Vec::new();
         for thread in threads {
             let near = tree.near_birth(thread.as_str());
-            let is_young = thread_id::born_at_ms(thread.as_str())
-                .is_some_and(|born| born.saturating_add(YOUNG_MS) > self.look.machine.now_ms());
+            let is_young = thread_id::born_at_ms(thread.as_str()).is_some_and(|born| {
+                born.saturating_add(YOUNG_MS) > self.scan.look.machine.now_ms()
+            });
             // An older thread may continue in another file.
             if !is_young {
                 missing.push((thread, near.is_empty()));
@@ -125,7 +136,7 @@ impl Scanning<'_> {
 
     /// The rollout at a path that the database names, if it is one of this home.
     fn rollout_at(&self, path: &Path) -> Option<Rollout> {
-        let below = path.strip_prefix(&self.home.root).ok()?;
+        let below = path.strip_prefix(&self.scan.home.root).ok()?;
         let is_archived = below.starts_with("archived_sessions");
         let rollout = Rollout::of(path.parent()?, path.file_name()?.to_str()?, is_archived)?;
         facts(path, Links::Follow).ok().map(|_| rollout)
@@ -134,24 +145,16 @@ impl Scanning<'_> {
     /// Finds the rollouts that Codex processes have open for writing: of the threads known
     /// so far, and of processes that hold no lock, as in releases without locks.
     fn find_open_rollouts(&mut self, tree: &mut Tree<'_>) {
-        let serving: Vec<&AgentProcess> = self
-            .look
-            .processes_of(self.home)
+        let processes = self.scan.look.processes_of(self.scan.home);
+        let serving: Vec<&AgentProcess> = processes
             .filter(|process| matches!(process.role, Role::Session | Role::Host))
             .collect();
-        let known: Vec<Rollout> = self
-            .segments
-            .values()
-            .map(|segment| segment.rollout.clone())
-            .collect();
+        let known = self.segments.values();
+        let known = known.map(|segment| segment.rollout.clone()).collect();
         self.add_open(&serving, known);
 
-        let has_lock = |pid: Pid| self.locks.values().any(|lock| lock.holders.contains(&pid));
-        let unlocked: Vec<&AgentProcess> = serving
-            .iter()
-            .copied()
-            .filter(|process| !has_lock(process.process.pid))
-            .collect();
+        let mut unlocked = serving.clone();
+        unlocked.retain(|process| !self.has_lock(process.process.pid));
         let began = unlocked
             .iter()
             .map(|process| process.process.began_at_ms.clone().ok())
@@ -163,54 +166,43 @@ impl Scanning<'_> {
         // A process without a lock or an open rollout that may be the client of a host: the
         // thread may be older than the process.
         let has_host = serving.iter().any(|process| process.role == Role::Host);
-        let has_open = |pid: &Pid| self.open.values().any(|pids| pids.contains(pid));
-        let unexplained: Vec<&AgentProcess> = unlocked
-            .into_iter()
-            .filter(|process| process.role == Role::Session && !has_open(&process.process.pid))
-            .collect();
+        let mut unexplained = unlocked;
+        unexplained
+            .retain(|process| process.role == Role::Session && !self.has_open(process.process.pid));
         if !has_host && !unexplained.is_empty() {
             let all = tree.all();
             self.add_open(&unexplained, all);
         }
     }
 
-    fn add_open(&mut self, processes: &[&AgentProcess], rollouts: Vec<Rollout>) {
-        let plain = rollouts
+    fn add_open(&mut self, processes: &[&AgentProcess], mut rollouts: Vec<Rollout>) {
+        rollouts.retain(|rollout| !rollout.is_compressed);
+        let files: HashMap<FileId, Rollout> = rollouts
             .into_iter()
-            .filter(|rollout| !rollout.is_compressed);
-        let files: HashMap<FileId, Rollout> = plain
             .filter_map(|rollout| Some((self.file_of(&rollout)?, rollout)))
             .collect();
         if files.is_empty() || processes.is_empty() {
             return;
         }
         let ids: Vec<FileId> = files.keys().copied().collect();
-        let pids: Vec<Pid> = processes
-            .iter()
-            .map(|process| process.process.pid)
-            .collect();
-        let holders = match self.look.machine.table().holders(&ids, Among::These(&pids)) {
-            Ok(holders) => holders,
+        let pids = processes.iter().map(|process| process.process.pid);
+        let pids: Vec<Pid> = pids.collect();
+        let table = self.scan.look.machine.table();
+        let holders = match table.holders(&ids, Among::These(&pids)) {
+            Ok(holders) => holders.found,
             Err(error) => {
-                self.problems.push(Problem::of(self.agent, error));
+                self.scan.problems.push(Problem::of(&AGENT, error));
                 return;
             }
         };
         // Who only reads it looks at it.
-        for holder in holders
-            .found
-            .iter()
-            .filter(|holder| Access::is_writer(holder.access))
+        let writers = holders.iter().filter(|holder| holder.access.is_writer());
+        for (pid, rollout) in
+            writers.filter_map(|writer| Some((writer.pid, files.get(&writer.file)?)))
         {
-            let Some(rollout) = files.get(&holder.file) else {
-                continue;
-            };
-            let threads = newest_segments(vec![rollout.clone()], self.agent, &mut self.problems);
+            let threads = newest_segments(vec![rollout.clone()], &mut self.scan.problems);
             for (thread, segment) in threads {
-                self.open
-                    .entry(thread.clone())
-                    .or_default()
-                    .insert(holder.pid);
+                self.open.entry(thread.clone()).or_default().insert(pid);
                 self.segments.entry(thread).or_insert(segment);
             }
         }
@@ -218,38 +210,34 @@ impl Scanning<'_> {
 
     fn file_of(&mut self, rollout: &Rollout) -> Option<FileId> {
         match facts(&rollout.path, Links::Follow) {
-            Ok(facts) => Some(FileId {
-                device: facts.device,
-                inode: facts.inode,
-            }),
-            Err(ReadFileError::NotFound { .. }) => None,
+            Ok(facts) => return Some(file_id(&facts)),
+            Err(ReadFileError::NotFound { .. }) => {}
             Err(error) => {
-                let problem = Problem::at(self.agent, &rollout.path, error.reason());
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
+                let problem = Problem::at(&AGENT, &rollout.path, error.reason());
+                if !self.scan.problems.contains(&problem) {
+                    self.scan.problems.push(problem);
                 }
-                None
             }
         }
+        None
     }
 
     fn add_segments(&mut self, rollouts: Vec<Rollout>) {
-        let found = newest_segments(rollouts, self.agent, &mut self.problems);
-        for (thread, segment) in found {
-            match self.segments.get(&thread) {
-                Some(known) if !known.is_older_than(&segment) => {}
-                _ => {
-                    self.segments.insert(thread, segment);
-                }
-            }
+        for (thread, segment) in newest_segments(rollouts, &mut self.scan.problems) {
+            keep_newest(&mut self.segments, thread, segment);
         }
+    }
+
+    /// The threads that were found so far.
+    pub(super) fn threads(&self) -> BTreeSet<SessionId> {
+        let threads = self.locks.keys().chain(self.segments.keys());
+        threads.cloned().collect()
     }
 
     /// Reads names and, where they or the files leave something open, the
     /// database.
     fn read_hints(&mut self) {
-        let threads: BTreeSet<&SessionId> = self.locks.keys().chain(self.segments.keys()).collect();
-        let threads: Vec<SessionId> = threads.into_iter().cloned().collect();
+        let threads = self.threads();
         if threads.is_empty() {
             return;
         }
@@ -268,15 +256,10 @@ impl Scanning<'_> {
 
     /// It has a rollout, and a name that the index does not have.
     fn is_unnamed_conversation(&self, thread: &SessionId) -> bool {
-        let is_named = self
-            .hints
-            .of(thread.as_str())
-            .is_some_and(|hint| hint.title.is_some());
-        let is_conversation = self
-            .segments
-            .get(thread)
-            .is_some_and(|segment| segment.header.origin == Some(Origin::Other));
-        !is_named && is_conversation
+        let hint = self.hints.of(thread.as_str());
+        let segment = self.segments.get(thread);
+        hint.is_none_or(|hint| hint.title.is_none())
+            && segment.is_some_and(|segment| segment.header.origin == Some(Origin::Other))
     }
 }
 

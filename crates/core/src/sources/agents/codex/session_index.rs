@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::Value;
-use whosup_sidecar::file::ReadFileError;
 
+use crate::sources::agents::kit::dialect::is_missing;
 use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
 
+/// The name of the index.
+pub(super) const INDEX: &str = "session_index.jsonl";
 /// How much of the index is read, from its end, in bytes: tens of thousands of
 /// names.
 const INDEX_BYTES_MAX: u64 = 8 << 20;
@@ -22,9 +24,9 @@ pub(super) fn read_names(
     home: &Path,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<HashMap<String, String>, TranscriptError> {
-    let file = match TranscriptFile::open(&home.join("session_index.jsonl")) {
+    let file = match TranscriptFile::open(&home.join(INDEX)) {
         Ok(file) => file,
-        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(HashMap::new()),
+        Err(error) if is_missing(&error) => return Ok(HashMap::new()),
         Err(error) => return Err(error),
     };
     let mut names = HashMap::new();

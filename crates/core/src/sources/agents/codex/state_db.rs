@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 1_000_000;
 const ASKED_MAX: usize = 500;
 
 /// The columns that are read, where the table has them.
-const COLUMNS: &[&str] = &[
+const COLUMNS: [&str; 7] = [
     "id",
     "rollout_path",
     "cwd",
@@ -79,21 +79,15 @@ impl StateDb {
         let database = &self.database;
         let mut hints = HashMap::new();
         let columns = database.columns("threads")?;
-        if columns.iter().any(|column| column == "id") {
-            let has = |wanted: &&str| columns.iter().any(|column| column == wanted);
-            let selected: Vec<&str> = COLUMNS
-                .iter()
-                .map(|wanted| if has(wanted) { *wanted } else { "NULL" })
-                .collect();
+        let is_there = |wanted: &str| columns.iter().any(|column| column == wanted);
+        if is_there("id") {
+            let selected = COLUMNS.map(|wanted| if is_there(wanted) { wanted } else { "NULL" });
             let sql = format!("SELECT {} FROM threads", selected.join(", "));
             hints.extend(self.select(&sql, "id", asked, hint_of)?);
         }
         let columns = database.columns("thread_spawn_edges")?;
-        let wanted = ["child_thread_id", "parent_thread_id"];
-        if wanted
-            .iter()
-            .all(|wanted| columns.iter().any(|column| column == wanted))
-        {
+        let is_there = |wanted: &&str| columns.iter().any(|column| column == wanted);
+        if ["child_thread_id", "parent_thread_id"].iter().all(is_there) {
             let sql = "SELECT child_thread_id, parent_thread_id FROM thread_spawn_edges";
             let edges = self.select(sql, "child_thread_id", asked, |row| text(row, 1))?;
             for (child, parent) in edges {
@@ -113,15 +107,13 @@ impl StateDb {
         read: impl Fn(&rusqlite::Row<'_>) -> T,
     ) -> Result<Vec<(String, T)>, SqliteError> {
         let read = |row: &rusqlite::Row<'_>| Some((text(row, 0)?.to_ascii_lowercase(), read(row)));
-        let rows = match asked {
-            Some(asked) => {
-                let marks = vec!["?"; asked.len()].join(", ");
-                let sql = format!("{sql} WHERE {id_column} IN ({marks})");
-                let parameters = rusqlite::params_from_iter(asked);
-                self.database.rows(&sql, parameters, ROWS_MAX, read)?
-            }
-            None => self.database.rows(sql, [], ROWS_MAX, read)?,
-        };
+        let mut sql = sql.to_owned();
+        if let Some(asked) = asked {
+            let marks = vec!["?"; asked.len()].join(", ");
+            sql += &format!(" WHERE {id_column} IN ({marks})");
+        }
+        let parameters = rusqlite::params_from_iter(asked.unwrap_or_default());
+        let rows = self.database.rows(&sql, parameters, ROWS_MAX, read)?;
         Ok(rows.into_iter().flatten().collect())
     }
 }

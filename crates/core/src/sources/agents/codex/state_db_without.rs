@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::hints::Hint;
 
+/// What could not be read, and why.
+pub(super) type Failure = (PathBuf, String);
+
 /// There is none.
 #[derive(Debug)]
 pub(super) enum StateDb {}
@@ -15,15 +18,12 @@ impl StateDb {
         clippy::unnecessary_wraps,
         reason = "the other build may fail to read one"
     )]
-    pub(super) fn newest(_home: &Path) -> Result<Option<Self>, (PathBuf, String)> {
+    pub(super) fn newest(_home: &Path) -> Result<Option<Self>, Failure> {
         Ok(None)
     }
 
     /// Returns no hints: this build reads no databases.
-    pub(super) fn hints(
-        &self,
-        _threads: &[&str],
-    ) -> Result<HashMap<String, Hint>, (PathBuf, String)> {
+    pub(super) fn hints(&self, _threads: &[&str]) -> Result<HashMap<String, Hint>, Failure> {
         match *self {}
     }
 }

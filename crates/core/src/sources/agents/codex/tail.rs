@@ -125,21 +125,16 @@ impl Turns {
                 None => !self.ended.is_empty(),
             };
         if !has_ended {
+            let (phase, since_ms) = match self.asks_for {
+                Some(_) => (Phase::Waiting, self.open_at_ms),
+                None => (Phase::Working, at_ms),
+            };
+            self.phase = Some(phase);
+            self.phase_since_ms = since_ms;
             self.waiting_for = self.asks_for;
             self.phase_at_ms = self.open_at_ms.or(self.answered_at_ms).or(at_ms);
-            self.phase_since_ms = match self.asks_for {
-                Some(_) => self.open_at_ms,
-                None => at_ms,
-            };
-            self.phase = Some(match self.asks_for {
-                Some(_) => Phase::Waiting,
-                None => Phase::Working,
-            });
             self.is_known = true;
-        } else if root.is_none()
-            || root == turn
-            || root.is_some_and(|root| self.ended.contains(root))
-        {
+        } else if root.is_none_or(|root| Some(root) == turn || self.ended.contains(root)) {
             self.phase = Some(Phase::Idle);
             self.phase_at_ms = self.ended_at_ms;
             self.is_known = true;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use whosup_sidecar::{AgentId, SessionId};
+use whosup_sidecar::SessionId;
 
+use super::AGENT;
 use super::header::{Header, Part};
 use super::record::DIALECT;
 use super::rollout::Rollout;
@@ -32,35 +33,41 @@ pub(super) struct Segment {
 /// The segments of one thread belong together.
 pub(super) fn newest_segments(
     rollouts: Vec<Rollout>,
-    agent: &AgentId,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<SessionId, Segment> {
     let mut threads: BTreeMap<SessionId, Segment> = BTreeMap::new();
     for rollout in rollouts {
-        let segment = Segment::read(rollout, agent, problems);
-        let Some(id) = segment.thread(agent, problems) else {
+        let segment = Segment::read(rollout, problems);
+        let Some(id) = segment.thread(problems) else {
             continue;
         };
-        match threads.get_mut(&id) {
-            Some(known) if known.is_older_than(&segment) => *known = segment,
-            Some(_) => {}
-            None => {
-                threads.insert(id, segment);
-            }
-        }
+        keep_newest(&mut threads, id, segment);
     }
     threads
 }
 
+/// Adds a segment to its thread, unless a newer one is known.
+pub(super) fn keep_newest(
+    threads: &mut BTreeMap<SessionId, Segment>,
+    thread: SessionId,
+    segment: Segment,
+) {
+    let known = threads.get(&thread);
+    if known.is_none_or(|known| known.is_older_than(&segment)) {
+        threads.insert(thread, segment);
+    }
+}
+
 impl Segment {
-    fn read(rollout: Rollout, agent: &AgentId, problems: &mut Vec<Problem>) -> Self {
-        let mut header = Header::default();
-        if !rollout.is_compressed {
-            match Header::read(&rollout.path, Part::Beginning) {
-                Ok(read) => header = read,
-                Err(error) => problems.push(Problem::at(agent, &rollout.path, error.reason())),
-            }
-        }
+    fn read(rollout: Rollout, problems: &mut Vec<Problem>) -> Self {
+        let read = match rollout.is_compressed {
+            true => Ok(Header::default()),
+            false => Header::read(&rollout.path, Part::Beginning),
+        };
+        let header = read.unwrap_or_else(|error| {
+            problems.push(Problem::at(&AGENT, &rollout.path, error));
+            Header::default()
+        });
         Self { rollout, header }
     }
 
@@ -69,32 +76,29 @@ impl Segment {
     /// A name with two ids belongs to the first thread if it continues that thread, and to
     /// the second if it is a fork of the first. Reports differ, so the header decides if it
     /// can.
-    fn thread(&self, agent: &AgentId, problems: &mut Vec<Problem>) -> Option<SessionId> {
+    fn thread(&self, problems: &mut Vec<Problem>) -> Option<SessionId> {
         let rollout = &self.rollout;
         let header = &self.header;
-        let header_id = header.id.as_deref();
-        let mut doubt = None;
-        let id = match rollout.continues.as_deref() {
+        let header_id = header.id.as_ref();
+        let is_other = |id: &String| header_id.is_some_and(|header_id| header_id != id);
+        let own = &rollout.id;
+        let (id, doubt) = match &rollout.continues {
             None => {
-                if header_id.is_some_and(|header_id| header_id != rollout.id) {
-                    doubt = Some("its header names another thread than its name does");
-                }
-                &rollout.id
+                let doubt = "its header names another thread than its name does";
+                (own, is_other(own).then_some(doubt))
             }
-            Some(_) if header_id == Some(&rollout.id) => &rollout.id,
-            Some(continues) if header.forked_from.as_deref() == Some(continues) => &rollout.id,
-            Some(continues) => {
-                if header_id.is_some_and(|header_id| header_id != continues) {
-                    doubt = Some("its header names neither thread of its name");
-                } else if header_id.is_some() && !header.has_history_base {
-                    doubt = Some(
-                        "its name has two threads, and its header does not say whether it is a fork: taken for a part of the first",
-                    );
-                }
-                continues
+            Some(_) if header_id == Some(own) => (own, None),
+            Some(first) if header.forked_from.as_ref() == Some(first) => (own, None),
+            Some(first) if is_other(first) => {
+                (first, Some("its header names neither thread of its name"))
+            }
+            Some(first) => {
+                let doubt = "its name has two threads, and its header does not say whether it is a fork: taken for a part of the first";
+                let is_doubtful = header_id.is_some() && !header.has_history_base;
+                (first, is_doubtful.then_some(doubt))
             }
         };
-        problems.extend(doubt.map(|doubt| Problem::at(agent, &rollout.path, doubt)));
+        problems.extend(doubt.map(|doubt| Problem::at(&AGENT, &rollout.path, doubt)));
         SessionId::parse(id).ok()
     }
 
@@ -148,9 +152,8 @@ mod tests {
         let line = format!(r#"{{"type":"session_meta","payload":{{{fields}}}}}"#);
         std::fs::write(dir.path().join(name), line).unwrap();
         let rollout = Rollout::of(dir.path(), name, false).unwrap();
-        let agent = AgentId::parse("codex").unwrap();
         let mut problems = Vec::new();
-        let threads = newest_segments(vec![rollout], &agent, &mut problems);
+        let threads = newest_segments(vec![rollout], &mut problems);
         let id = threads.into_keys().next().unwrap();
         (id.as_str().to_owned(), !problems.is_empty())
     }
@@ -201,13 +204,12 @@ mod tests {
                 .map(move |name| Rollout::of(dir, name, archived).unwrap());
             rollouts.collect::<Vec<_>>()
         };
-        let agent = AgentId::parse("codex").unwrap();
         let mut problems = Vec::new();
         let mut all = rollouts(true);
         all.extend(rollouts(false));
         for _ in 0..all.len() {
             all.rotate_left(1);
-            let threads = newest_segments(all.clone(), &agent, &mut problems);
+            let threads = newest_segments(all.clone(), &mut problems);
             let newest: Vec<_> = threads.values().collect();
             assert_eq!(newest.len(), 1);
             assert_eq!(newest[0].rollout.time, "2026-08-27T09-00-00");

@@ -1,16 +1,6 @@
 //! Thread ids: UUIDs. The newer versions contain the creation date.
 
-/// How long a UUID is in its usual form, in bytes.
-pub(super) const UUID_BYTES: usize = 36;
-
-/// Returns whether a text is a UUID in the usual form.
-pub(super) fn is_uuid(text: &str) -> bool {
-    text.len() == UUID_BYTES
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
+use crate::sources::agents::kit::uuid::is_uuid;
 
 /// When a thread was born, in milliseconds since 1970: the first 48 bits of a UUID of
 /// version 7 (RFC 9562, section 5.7). Early releases use version 4, which has no date.

@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use whosup_sidecar::AgentId;
+use std::str::FromStr;
 
 use super::rollout::Rollout;
-use super::thread_id;
-use crate::machine::problem::Problem;
-use crate::sources::agents::kit::folder::names_in;
+use super::{AGENT, thread_id};
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::folder::{Names, names_in};
+use crate::sources::agents::kit::found::found_at;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 /// How many names in one directory are read.
 const ENTRIES_MAX: usize = 200_000;
@@ -21,7 +21,6 @@ const DAYS_MAX: usize = 20_000;
 #[derive(Debug)]
 pub(super) struct Tree<'a> {
     home: &'a Path,
-    agent: &'a AgentId,
     listed: HashMap<PathBuf, Vec<Rollout>>,
     days: Option<Vec<(Date, PathBuf)>>,
     /// What could not be read.
@@ -30,10 +29,9 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     /// A tree without anything read yet.
-    pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
+    pub(super) fn new(home: &'a Path) -> Self {
         Self {
             home,
-            agent,
             listed: HashMap::new(),
             days: None,
             problems: Vec::new(),
@@ -47,11 +45,10 @@ impl<'a> Tree<'a> {
     pub(super) fn near_birth(&mut self, thread: &str) -> Vec<Rollout> {
         let born = thread_id::born_at_ms(thread).and_then(date_of);
         let near = born.map(|born| [born.yesterday().ok(), Some(born), born.tomorrow().ok()]);
-        let days: Vec<Date> = near.into_iter().flatten().flatten().collect();
         let mut found = Vec::new();
-        for date in days {
-            let directory = self.day(date);
-            found.extend(self.of_thread(&directory, false, thread));
+        for date in near.into_iter().flatten().flatten() {
+            let day = date.strftime("sessions/%Y/%m/%d").to_string();
+            found.extend(self.of_thread(&self.home.join(day), false, thread));
         }
         let archived = self.home.join("archived_sessions");
         found.extend(self.of_thread(&archived, true, thread));
@@ -71,15 +68,10 @@ impl<'a> Tree<'a> {
     /// The rollouts that were begun on `from_ms` (a day of tolerance) or later.
     pub(super) fn since(&mut self, from_ms: i64) -> Vec<Rollout> {
         let from = date_of(from_ms).and_then(|date| date.yesterday().ok());
-        let days: Vec<PathBuf> = self
-            .days()
-            .iter()
-            .filter(|(date, _)| from.is_none_or(|from| *date >= from))
-            .map(|(_, path)| path.clone())
-            .collect();
+        let days = self.days().to_vec();
         let mut found = Vec::new();
-        for directory in days {
-            found.extend_from_slice(self.list(&directory, false));
+        for (_, directory) in days.iter().filter(|(date, _)| Some(*date) >= from) {
+            found.extend_from_slice(self.list(directory, false));
         }
         found
     }
@@ -103,12 +95,6 @@ impl<'a> Tree<'a> {
         directories
     }
 
-    fn day(&self, date: Date) -> PathBuf {
-        let (year, month, day) = (date.year(), date.month(), date.day());
-        self.home
-            .join(format!("sessions/{year:04}/{month:02}/{day:02}"))
-    }
-
     /// The days that have a directory, in order.
     fn days(&mut self) -> &[(Date, PathBuf)] {
         if self.days.is_none() {
@@ -117,11 +103,7 @@ impl<'a> Tree<'a> {
             for (year, path) in self.numbered(&sessions, 4) {
                 for (month, path) in self.numbered(&path, 2) {
                     for (day, path) in self.numbered(&path, 2) {
-                        let date = i8::try_from(month)
-                            .ok()
-                            .zip(i8::try_from(day).ok())
-                            .and_then(|(month, day)| Date::new(year, month, day).ok());
-                        if let Some(date) = date
+                        if let Ok(date) = Date::new(year, month, day)
                             && days.len() < DAYS_MAX
                         {
                             days.push((date, path));
@@ -136,17 +118,16 @@ impl<'a> Tree<'a> {
     }
 
     /// The entries of a directory whose names are numbers of so many digits.
-    fn numbered(&mut self, directory: &Path, digits: usize) -> Vec<(i16, PathBuf)> {
-        let names = match names_in(directory, ENTRIES_MAX) {
-            Ok(names) => names,
-            Err(error) => {
-                self.fail(directory, &error);
-                return Vec::new();
-            }
-        };
-        names
-            .texts()
-            .filter(|name| name.len() == digits && name.bytes().all(|byte| byte.is_ascii_digit()))
+    fn numbered<N: FromStr>(&mut self, directory: &Path, digits: usize) -> Vec<(N, PathBuf)> {
+        let names = names_in(directory, ENTRIES_MAX);
+        let names = names.unwrap_or_else(|error| {
+            self.report([Problem::at(&AGENT, directory, error)]);
+            Names::default()
+        });
+        let is_number = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let numbers = names.texts().filter(|name| name.len() == digits);
+        let numbers = numbers.filter(is_number);
+        numbers
             .filter_map(|name| Some((name.parse().ok()?, directory.join(name))))
             .collect()
     }
@@ -162,40 +143,44 @@ impl<'a> Tree<'a> {
     /// file.
     fn list(&mut self, directory: &Path, is_archived: bool) -> &[Rollout] {
         if !self.listed.contains_key(directory) {
-            let rollouts = match names_in(directory, ENTRIES_MAX) {
-                Ok(names) => {
-                    if names.is_cut {
-                        let message =
-                            format!("it has more than {ENTRIES_MAX} entries: the rest is left out");
-                        self.problems
-                            .push(Problem::at(self.agent, directory, message));
-                    }
-                    let texts: HashSet<&str> = names.texts().collect();
-                    names
-                        .texts()
-                        .filter(|name| {
-                            name.strip_suffix(".zst")
-                                .is_none_or(|plain| !texts.contains(plain))
-                        })
-                        .filter_map(|name| Rollout::of(directory, name, is_archived))
-                        .collect()
-                }
-                Err(error) => {
-                    self.fail(directory, &error);
-                    Vec::new()
-                }
+            let Found {
+                found: names,
+                problems,
+            } = list_names(directory, ENTRIES_MAX);
+            self.report(problems);
+            let all: HashSet<&str> = names.texts().collect();
+            let is_best = |name: &&str| {
+                let plain = name.strip_suffix(".zst");
+                plain.is_none_or(|plain| !all.contains(plain))
             };
-            self.listed.insert(directory.to_owned(), rollouts);
+            let rollouts = names.texts().filter(is_best);
+            let rollouts = rollouts.filter_map(|name| Rollout::of(directory, name, is_archived));
+            self.listed.insert(directory.to_owned(), rollouts.collect());
         }
         self.listed.get(directory).map_or(&[], Vec::as_slice)
     }
 
-    fn fail(&mut self, directory: &Path, error: &std::io::Error) {
-        let problem = Problem::at(self.agent, directory, error);
-        if !self.problems.contains(&problem) {
-            self.problems.push(problem);
+    /// Adds problems, each once.
+    fn report(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        for problem in problems {
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
         }
     }
+}
+
+/// The names in a directory, and why some are missing.
+pub(super) fn list_names(directory: &Path, names_max: usize) -> Found<Names> {
+    let (names, message) = match names_in(directory, names_max) {
+        Ok(names) => {
+            let message = format!("it has more than {names_max} entries: the rest is left out");
+            let message = names.is_cut.then_some(message);
+            (names, message)
+        }
+        Err(error) => (Names::default(), Some(error.to_string())),
+    };
+    found_at(&AGENT, directory, names, message)
 }
 
 fn date_of(at_ms: i64) -> Option<Date> {
@@ -235,8 +220,7 @@ mod tests {
         for day in ["26", "27", "28"] {
             let path = format!("sessions/2026/11/{day}/rollout-2026-11-{day}T20-53-24-{ID}.jsonl");
             let home = home(std::slice::from_ref(&path));
-            let agent = AgentId::parse("codex").unwrap();
-            let mut tree = Tree::new(home.path(), &agent);
+            let mut tree = Tree::new(home.path());
             assert_eq!(names(&home, &tree.near_birth(ID)), [path]);
             assert!(tree.problems.is_empty());
         }
@@ -247,8 +231,7 @@ mod tests {
         let odd = format!("sessions/2026/01/02/rollout-2026-01-02T00-00-00-{ID}.jsonl");
         let early = format!("sessions/2025/05/07/rollout-2025-05-07T17-24-21-{EARLY}.jsonl");
         let home = home(&[odd.clone(), early.clone()]);
-        let agent = AgentId::parse("codex").unwrap();
-        let mut tree = Tree::new(home.path(), &agent);
+        let mut tree = Tree::new(home.path());
         assert!(tree.near_birth(ID).is_empty());
         assert!(tree.near_birth(EARLY).is_empty());
         assert_eq!(names(&home, &tree.anywhere(ID)), [odd]);
@@ -276,8 +259,7 @@ mod tests {
             .chain(others.map(str::to_owned))
             .collect();
         let home = home(&all);
-        let agent = AgentId::parse("codex").unwrap();
-        let mut tree = Tree::new(home.path(), &agent);
+        let mut tree = Tree::new(home.path());
         assert_eq!(names(&home, &tree.all()), paths);
         assert!(tree.problems.is_empty(), "{:?}", tree.problems);
     }
@@ -286,8 +268,7 @@ mod tests {
     fn only_days_from_a_time_on_are_looked_at() {
         let path = |day: &str| format!("sessions/2026/11/{day}/rollout-x-{ID}.jsonl");
         let home = home(&[path("20"), path("26"), path("27")]);
-        let agent = AgentId::parse("codex").unwrap();
-        let mut tree = Tree::new(home.path(), &agent);
+        let mut tree = Tree::new(home.path());
         let since = tree.since(thread_id::born_at_ms(ID).unwrap());
         assert_eq!(names(&home, &since), [path("26"), path("27")]);
     }
@@ -295,8 +276,7 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_a_directory_is_a_problem_that_names_it() {
         let home = home(&["sessions/2026/11".to_owned()]);
-        let agent = AgentId::parse("codex").unwrap();
-        let mut tree = Tree::new(home.path(), &agent);
+        let mut tree = Tree::new(home.path());
         assert!(tree.all().is_empty());
         let paths: Vec<_> = tree
             .problems

@@ -36,6 +36,14 @@ impl Hold {
     }
 }
 
+/// A file, as descriptors are compared with it.
+pub(crate) const fn file_id(facts: &FileFacts) -> FileId {
+    FileId {
+        device: facts.device,
+        inode: facts.inode,
+    }
+}
+
 /// Finds the holders of `files`. To show that a file has no holder, all processes must be
 /// asked. A process that cannot be asked matters only if it may be the agent.
 ///
@@ -47,18 +55,33 @@ pub(crate) fn who_holds(
     adapter: &dyn Adapter,
     files: &[FileId],
 ) -> Result<BTreeMap<FileId, Held>, ProbeError> {
+    let mut held = BTreeMap::new();
+    find_holders(look, adapter, files, &mut held)?;
+    Ok(held)
+}
+
+/// Does the same, and keeps the holders that were found before an error.
+///
+/// # Errors
+///
+/// The system's error if holders cannot be found at all.
+pub(crate) fn find_holders(
+    look: &Look<'_>,
+    adapter: &dyn Adapter,
+    files: &[FileId],
+    held: &mut BTreeMap<FileId, Held>,
+) -> Result<(), ProbeError> {
     let own: Vec<Pid> = look
         .processes
         .iter()
         .map(|process| process.process.pid)
         .collect();
-    let mut held: BTreeMap<FileId, Held> = BTreeMap::new();
     if files.is_empty() {
-        return Ok(held);
+        return Ok(());
     }
     let table = look.machine.table();
     let among_own = table.holders(files, Among::These(&own))?;
-    add(&mut held, &among_own, Hold::Lock, &own);
+    add(held, &among_own, Hold::Lock, &own);
     let free: Vec<FileId> = files
         .iter()
         .copied()
@@ -67,12 +90,12 @@ pub(crate) fn who_holds(
     if !free.is_empty() {
         let among_all = table.holders(&free, Among::All)?;
         let is_everyone_asked = !may_hide_a_holder(look, adapter, &among_all);
-        add(&mut held, &among_all, Hold::Lock, &own);
+        add(held, &among_all, Hold::Lock, &own);
         for file in free {
             held.entry(file).or_default().is_everyone_asked = is_everyone_asked;
         }
     }
-    Ok(held)
+    Ok(())
 }
 
 /// Asks which of the agent's own processes have `files` open for writing.
