@@ -33,7 +33,6 @@ mod workspace;
 use std::path::Path;
 
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::ReadFileError;
 
 use self::events::DIALECT;
 use self::workspace::Workspace;
@@ -41,17 +40,12 @@ use crate::adapter::phase::Phase;
 use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::dialect::joined;
+use crate::sources::agents::kit::dialect::{is_missing, joined};
 use crate::sources::agents::kit::title::one_line;
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::transcript::TranscriptFile;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("copilot");
-
-/// The variable that moves the home.
-const HOME_VARIABLE: &str = "COPILOT_HOME";
-/// Where it is by default, below the user's.
-const DEFAULT_HOME: &str = ".copilot";
 
 /// The adapter for GitHub Copilot CLI.
 #[derive(Debug, Clone, Copy)]
@@ -60,8 +54,8 @@ pub struct Copilot;
 static PROFILE: Profile = Profile {
     id: "copilot",
     name: "Copilot CLI",
-    default_home: DEFAULT_HOME,
-    home_variables: &[HOME_VARIABLE],
+    default_home: ".copilot",
+    home_variables: &["COPILOT_HOME"],
     detection: "held session locks; the log of each process; arguments",
     checked_against: "1.0.102, 2026-11",
     has_session_at_launch: true,
@@ -88,7 +82,8 @@ impl Adapter for Copilot {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let directory = sketch::directory_of(sketch);
+        let sessions = sketch.key.home.join("session-state");
+        let directory = sessions.join(sketch.key.session.as_str());
         let mut problems = Vec::new();
         // The scan has already reported what cannot be read.
         let workspace = Workspace::read(&directory.join(session::WORKSPACE)).unwrap_or_default();
@@ -129,7 +124,7 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
             bad_lines.map_or(Ok(()), Err)
         }
         // A transcript that is not there (any more) is nothing to complain about.
-        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => Ok(()),
+        Err(error) if is_missing(&error) => Ok(()),
         Err(error) => Err(error.reason()),
     }
 }

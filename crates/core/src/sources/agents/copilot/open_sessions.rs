@@ -6,10 +6,12 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
+use whosup_sidecar::file::{FileFacts, Links};
+
+use crate::sources::agents::kit::dialect::date_at;
+use crate::sources::agents::kit::document::{parse_document, read_if_there};
 
 /// How long the file may be.
 const BYTES_MAX: u64 = 16 << 20;
@@ -44,10 +46,10 @@ pub(super) struct OpenSessions {
 impl OpenSessions {
     /// Reads the file at `path`; none is the same as an empty one.
     pub(super) fn read(path: &Path) -> Self {
-        let file = match read_regular(path, BYTES_MAX, Links::Follow) {
-            Ok(file) => file,
-            Err(ReadFileError::NotFound { .. }) => return Self::default(),
-            Err(error) => return Self::failed(error.reason()),
+        let file = match read_if_there(path, BYTES_MAX, Links::Follow) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Self::default(),
+            Err(message) => return Self::failed(message),
         };
         // It is written in place: a reader may come in between.
         if file.bytes.iter().all(u8::is_ascii_whitespace) {
@@ -67,12 +69,10 @@ impl OpenSessions {
     }
 
     fn parse(bytes: &[u8]) -> Self {
-        let value: Value = match serde_json::from_slice(bytes) {
-            Ok(value) => value,
-            Err(error) => return Self::failed(format!("it is not valid JSON: {error}")),
-        };
-        let Value::Object(entries) = value else {
-            return Self::failed("it is no JSON object".to_owned());
+        let entries = match parse_document(bytes) {
+            Ok(Value::Object(entries)) => entries,
+            Ok(_) => return Self::failed("it is no JSON object".to_owned()),
+            Err(message) => return Self::failed(message),
         };
         let mut found = Self::default();
         if entries.len() > SESSIONS_MAX {
@@ -83,8 +83,8 @@ impl OpenSessions {
             match SessionId::parse(&id) {
                 Ok(id) => found.sessions.push(OpenSession {
                     id,
-                    opened_at_ms: at_ms(&entry, "openedAt"),
-                    refreshed_at_ms: at_ms(&entry, "refreshedAt"),
+                    opened_at_ms: date_at(&entry, "/openedAt"),
+                    refreshed_at_ms: date_at(&entry, "/refreshedAt"),
                     is_working: entry.get("working").and_then(Value::as_bool),
                 }),
                 Err(error) => found.problems.push(error.to_string()),
@@ -92,11 +92,6 @@ impl OpenSessions {
         }
         found
     }
-}
-
-fn at_ms(entry: &Value, key: &str) -> Option<i64> {
-    let at: Timestamp = entry.get(key)?.as_str()?.parse().ok()?;
-    Some(at.as_millisecond())
 }
 
 #[cfg(test)]

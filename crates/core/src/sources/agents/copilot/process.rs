@@ -13,9 +13,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::adapter::{AgentProcess, CommandLine, Form, Is, Named, Role};
+use crate::sources::agents::kit::uuid::UUID_BYTES;
 
-/// How long an id is: a UUID.
-pub(super) const ID_CHARS: usize = 36;
 /// How short the prefix of an id may be that the arguments name.
 const ID_PREFIX_CHARS_MIN: usize = 4;
 
@@ -109,7 +108,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     session: &[Named::Option(&["--session-id", "--resume", "-r"])],
     is_session: |_, word| {
         let is_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
-        (ID_PREFIX_CHARS_MIN..=ID_CHARS).contains(&word.len()) && word.chars().all(is_hex)
+        (ID_PREFIX_CHARS_MIN..=UUID_BYTES).contains(&word.len()) && word.chars().all(is_hex)
     },
     headless: &["--prompt", "-p"],
     ..CommandLine::NONE

@@ -21,10 +21,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
+use crate::sources::agents::kit::dialect::date_of;
 use crate::sources::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of a log's beginning is read.
@@ -174,10 +174,7 @@ fn event_on(line: &Line) -> Option<Event> {
     let text = std::str::from_utf8(line.bytes()).ok()?;
     let (date, rest) = text.split_once(' ')?;
     let said = rest.strip_prefix("[INFO] ")?;
-    let at_ms = || {
-        let at: Timestamp = date.parse().ok()?;
-        Some(at.as_millisecond())
-    };
+    let at_ms = || date_of(date);
     let id_after = |prefix: &str| {
         let word = said.strip_prefix(prefix)?.split_whitespace().next()?;
         SessionId::parse(word).ok()

@@ -1,21 +1,22 @@
 //! Scans a home: the sessions to look at, and the processes that may use them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whosup_process::{FileId, Pid};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, facts};
 
+use super::claims::Shown;
 use super::open_sessions::{self, OpenSession, OpenSessions};
 use super::process_log::{self, ProcessLog};
-use super::session::{self, SessionDir};
+use super::session::{self, InUse, SessionDir};
 use super::{AGENT, Copilot, process};
-use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
+use crate::adapter::{AgentProcess, AgentScan, Depth, Description, Home, Look, Role};
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, list_or_report};
-use crate::sources::agents::kit::held::{Held, which_write, who_holds};
+use crate::sources::agents::kit::held::{Held, file_id, which_write, who_holds};
+use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::uuid::UUID_BYTES;
 use crate::sources::transcript::TranscriptFile;
 
 /// How many sessions of one home are looked at.
@@ -25,18 +26,27 @@ const LOGS_MAX: usize = 100_000;
 
 /// One home's scan while it grows.
 pub(super) struct Scanning<'a> {
-    pub(super) look: &'a Look<'a>,
-    pub(super) home: &'a Home,
+    pub(super) scan: Scan<'a>,
     pub(super) open: BTreeMap<SessionId, OpenSession>,
     pub(super) open_path: PathBuf,
     /// The list of the sessions that are open was there and could be read as a whole.
     pub(super) is_open_known: bool,
     pub(super) open_facts: Option<FileFacts>,
-    /// The facts in the logs of this home's processes, and of these files.
-    pub(super) logs: BTreeMap<Pid, (PathBuf, FileFacts, ProcessLog)>,
+    /// The logs of this home's processes.
+    pub(super) logs: BTreeMap<Pid, LogFile>,
     pub(super) sessions: BTreeMap<SessionId, SessionDir>,
     pub(super) held: BTreeMap<FileId, Held>,
-    pub(super) problems: Vec<Problem>,
+    /// What the last events of sessions show.
+    pub(super) lasts: BTreeMap<SessionId, Description>,
+    /// What each process shows.
+    pub(super) shown: BTreeMap<Pid, Shown>,
+}
+
+/// The log of a process.
+pub(super) struct LogFile {
+    pub(super) path: PathBuf,
+    pub(super) facts: FileFacts,
+    pub(super) log: ProcessLog,
 }
 
 /// Scans one home.
@@ -54,46 +64,35 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
 
 impl<'a> Scanning<'a> {
     fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        let mut scan = Scan::new(AGENT, look, home);
         let open_path = home.root.join(open_sessions::NAME);
-        let OpenSessions {
-            sessions,
-            facts,
-            problems,
-        } = OpenSessions::read(&open_path);
-        let mut scanning = Self {
-            look,
-            home,
-            open: sessions
-                .into_iter()
-                .map(|one| (one.id.clone(), one))
-                .collect(),
-            open_path: open_path.clone(),
-            is_open_known: facts.is_some() && problems.is_empty(),
-            open_facts: facts,
+        let found = OpenSessions::read(&open_path);
+        for problem in &found.problems {
+            scan.problem(&open_path, problem);
+        }
+        let open = found.sessions.into_iter();
+        Self {
+            scan,
+            open: open.map(|one| (one.id.clone(), one)).collect(),
+            open_path,
+            is_open_known: found.facts.is_some() && found.problems.is_empty(),
+            open_facts: found.facts,
             logs: BTreeMap::new(),
             sessions: BTreeMap::new(),
             held: BTreeMap::new(),
-            problems: Vec::new(),
-        };
-        for problem in problems {
-            scanning.problem(&open_path, problem);
+            lasts: BTreeMap::new(),
+            shown: BTreeMap::new(),
         }
-        scanning
-    }
-
-    pub(super) fn problem(&mut self, path: &Path, message: impl fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
     }
 
     /// The processes of this home that serve sessions, or may come to.
     pub(super) fn servers(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        self.look
-            .processes_of(self.home)
-            .filter(|process| matches!(process.role, Role::Session | Role::Host))
+        let processes = self.scan.look.processes_of(self.scan.home);
+        processes.filter(|process| matches!(process.role, Role::Session | Role::Host))
     }
 
     fn sessions_directory(&self) -> PathBuf {
-        self.home.root.join("session-state")
+        self.scan.home.root.join("session-state")
     }
 
     /// The log of each process of this home that it has open for writing.
@@ -101,15 +100,15 @@ impl<'a> Scanning<'a> {
         let mut found: Vec<(Pid, PathBuf, FileFacts)> = Vec::new();
         let mut by_directory: BTreeMap<PathBuf, Vec<&AgentProcess>> = BTreeMap::new();
         for process in self.servers() {
-            let directory = process::log_directory(process, &self.home.root);
+            let directory = process::log_directory(process, &self.scan.home.root);
             by_directory.entry(directory).or_default().push(process);
         }
         for (directory, processes) in by_directory {
-            if let Err(why) = self.look.machine.mounts().touchable(&directory) {
-                self.problems.push(Problem::at(&AGENT, &directory, why));
+            if let Err(why) = self.scan.look.machine.mounts().touchable(&directory) {
+                self.scan.problem(&directory, why);
                 continue;
             }
-            let names = self.names(&directory, LOGS_MAX);
+            let names = self.scan.names(&directory, LOGS_MAX);
             for name in names.texts() {
                 let Some(pid) = process_log::process_in(name) else {
                     continue;
@@ -123,30 +122,22 @@ impl<'a> Scanning<'a> {
                 }
             }
         }
-        let file_of = |facts: &FileFacts| FileId {
-            device: facts.device,
-            inode: facts.inode,
-        };
-        let files: Vec<FileId> = found.iter().map(|(_, _, facts)| file_of(facts)).collect();
-        let written = match which_write(self.look, &files) {
-            Ok(written) => written,
-            Err(error) => {
-                self.problems.push(Problem::of(&AGENT, error));
-                return;
-            }
-        };
+        let files = found.iter().map(|(_, _, facts)| file_id(facts));
+        let files: Vec<FileId> = files.collect();
+        let written = which_write(self.scan.look, &files).unwrap_or_else(|error| {
+            self.scan.problems.push(Problem::of(&AGENT, error));
+            BTreeMap::new()
+        });
         for (pid, path, facts) in found {
-            if !written
-                .get(&file_of(&facts))
-                .is_some_and(|held| held.by.contains(&pid))
-            {
+            let held = written.get(&file_id(&facts));
+            if !held.is_some_and(|held| held.by.contains(&pid)) {
                 continue;
             }
             match TranscriptFile::open(&path).and_then(|log| ProcessLog::read(&log)) {
                 Ok(log) => {
-                    self.logs.insert(pid, (path, facts, log));
+                    self.logs.insert(pid, LogFile { path, facts, log });
                 }
-                Err(error) => self.problem(&path, error.reason()),
+                Err(error) => self.scan.problem(&path, error.reason()),
             }
         }
     }
@@ -154,30 +145,21 @@ impl<'a> Scanning<'a> {
     /// The sessions to look at: those that were open in a terminal, that a log
     /// or arguments name; or all of them.
     fn ids(&mut self) -> BTreeSet<SessionId> {
-        let opened = self.logs.values().flat_map(|(_, _, log)| &log.opened);
+        let opened = self.logs.values().flat_map(|file| &file.log.opened);
         let mut ids: BTreeSet<SessionId> = self.open.keys().chain(opened).cloned().collect();
-        let mut prefixes = Vec::new();
-        for server in self.servers() {
-            match process::PROGRAMS.session(&server.program()) {
-                Some(named) if named.len() == process::ID_CHARS => {
-                    ids.extend(SessionId::parse(named));
-                }
-                Some(prefix) => prefixes.push(prefix),
-                None => {}
-            }
-        }
-        let is_walk = self.look.depth.is_walk();
-        if is_walk || !prefixes.is_empty() {
-            let directory = self.sessions_directory();
-            let names = self.names(&directory, SESSIONS_MAX);
+        let named = self.servers().filter_map(AgentProcess::named_session);
+        let (whole, prefixes): (Vec<&str>, Vec<&str>) =
+            named.partition(|named| named.len() == UUID_BYTES);
+        ids.extend(whole.into_iter().flat_map(SessionId::parse));
+        if self.scan.look.depth.is_walk() || !prefixes.is_empty() {
+            let names = self.scan.names(&self.sessions_directory(), SESSIONS_MAX);
             let names = names.texts().map(session::id_in);
             for name in names.filter(|name| !name.starts_with('.')) {
                 let is_named = prefixes.iter().any(|prefix| name.starts_with(prefix));
-                match SessionId::parse(name) {
-                    Ok(id) if is_named || self.look.depth.reaches(&id) => {
-                        ids.insert(id);
-                    }
-                    _ => {}
+                if let Ok(id) = SessionId::parse(name)
+                    && (is_named || self.scan.look.depth.reaches(&id))
+                {
+                    ids.insert(id);
                 }
             }
         }
@@ -195,11 +177,11 @@ impl<'a> Scanning<'a> {
         let locks = self.sessions.values().flat_map(|session| &session.locks);
         let files: Vec<FileId> = locks
             .filter(|lock| lock.is_hold && !self.held.contains_key(&lock.file()))
-            .map(super::session::InUse::file)
+            .map(InUse::file)
             .collect();
-        match who_holds(self.look, &Copilot, &files) {
+        match who_holds(self.scan.look, &Copilot, &files) {
             Ok(held) => self.held.extend(held),
-            Err(error) => self.problems.push(Problem::of(&AGENT, error)),
+            Err(error) => self.scan.problems.push(Problem::of(&AGENT, error)),
         }
     }
 
@@ -207,16 +189,14 @@ impl<'a> Scanning<'a> {
     /// may hold more sessions than are known because the list of open sessions cannot be
     /// read. Its PID is in the name of a lock: a wider search finds that.
     fn search_for_silent_processes(&mut self) {
-        let silent: Vec<Pid> = self
-            .servers()
-            .map(|server| server.process.pid)
-            .filter(|pid| !self.is_connected(*pid) || !self.is_open_known)
-            .collect();
-        if silent.is_empty() || *self.look.depth == Depth::All {
+        let servers = self.servers().map(|server| server.process.pid);
+        let silent = servers.filter(|pid| !self.is_open_known || !self.is_connected(*pid));
+        let silent: Vec<Pid> = silent.collect();
+        if silent.is_empty() || *self.scan.look.depth == Depth::All {
             return;
         }
         let directory = self.sessions_directory();
-        let names = self.names(&directory, SESSIONS_MAX);
+        let names = self.scan.names(&directory, SESSIONS_MAX);
         for name in names.texts() {
             let path = directory.join(name);
             let is_its = silent.iter().any(|pid| {
@@ -233,32 +213,15 @@ impl<'a> Scanning<'a> {
 
     /// Returns whether a log or a lock names the session of a process.
     pub(super) fn is_connected(&self, pid: Pid) -> bool {
-        let is_in_log = self
-            .logs
-            .get(&pid)
-            .is_some_and(|(_, _, log)| log.in_front().is_some());
-        is_in_log || self.sessions_held_by(pid).next().is_some()
-    }
-
-    /// The sessions that a process holds.
-    pub(super) fn sessions_held_by(&self, pid: Pid) -> impl Iterator<Item = &SessionDir> {
-        self.sessions.values().filter(move |session| {
-            session
-                .locks
-                .iter()
-                .any(|lock| self.holders_of(lock).contains(&pid))
-        })
+        let file = self.logs.get(&pid);
+        let mut sessions = self.sessions.values();
+        file.is_some_and(|file| file.log.in_front().is_some())
+            || sessions.any(|session| self.held_by(session, pid).is_some())
     }
 
     /// Who holds a lock.
-    pub(super) fn holders_of(&self, lock: &super::session::InUse) -> &[Pid] {
+    pub(super) fn holders_of(&self, lock: &InUse) -> &[Pid] {
         let held = self.held.get(&lock.file()).filter(|_| lock.is_hold);
         held.map(|held| held.by.as_slice()).unwrap_or_default()
-    }
-
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_report(directory, entries_max, |message| {
-            self.problem(directory, message)
-        })
     }
 }

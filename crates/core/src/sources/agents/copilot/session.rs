@@ -11,10 +11,11 @@ use whosup_process::{FileId, Pid};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
-use super::process;
 use super::scan::Scanning;
 use super::workspace::Workspace;
 use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::held::file_id;
+use crate::sources::agents::kit::uuid::UUID_BYTES;
 
 /// How many files of a session's directory are looked at.
 const FILES_MAX: usize = 10_000;
@@ -51,10 +52,7 @@ pub(super) struct InUse {
 impl InUse {
     /// The file, as descriptors are compared with it.
     pub(super) const fn file(&self) -> FileId {
-        FileId {
-            device: self.facts.device,
-            inode: self.facts.inode,
-        }
+        file_id(&self.facts)
     }
 }
 
@@ -71,7 +69,7 @@ impl SessionDir {
             // A file beside the directories of sessions.
             Err(error) if error.kind() == ErrorKind::NotADirectory => return None,
             Err(error) => {
-                scanning.problem(&path, error);
+                scanning.scan.problem(&path, error);
                 return None;
             }
         };
@@ -84,24 +82,19 @@ impl SessionDir {
             return None;
         }
         let file = path.join(WORKSPACE);
-        let mut workspace = match Workspace::read(&file) {
-            Ok(workspace) => workspace.unwrap_or_default(),
-            Err(message) => {
-                scanning.problem(&file, message);
-                Workspace::default()
+        let read = Workspace::read(&file).and_then(|workspace| {
+            let workspace = workspace.unwrap_or_default();
+            match &workspace.id {
+                Some(named) if named != id.as_str() => Err(format!(
+                    "`id` is `{named}`, and its directory is another one's"
+                )),
+                _ => Ok(workspace),
             }
-        };
-        if let Some(named) = workspace
-            .id
-            .as_deref()
-            .filter(|named| *named != id.as_str())
-        {
-            scanning.problem(
-                &file,
-                format!("`id` is `{named}`, and its directory is another one's"),
-            );
-            workspace = Workspace::default();
-        }
+        });
+        let workspace = read.unwrap_or_else(|message| {
+            scanning.scan.problem(&file, message);
+            Workspace::default()
+        });
         let locks = locks_among(scanning, &path, names.texts());
         Some(Self {
             events,
@@ -115,14 +108,13 @@ impl SessionDir {
 /// The id in the name of a session's directory, or of the file of an early version.
 pub(super) fn id_in(name: &str) -> &str {
     let early = name.strip_suffix(".jsonl");
-    early
-        .filter(|id| id.len() == process::ID_CHARS)
-        .unwrap_or(name)
+    let early = early.filter(|id| id.len() == UUID_BYTES);
+    early.unwrap_or(name)
 }
 
 /// The transcript beside where the session's directory would be.
 fn early_events(directory: &Path, id: &SessionId) -> Option<PathBuf> {
-    if id.as_str().len() != process::ID_CHARS {
+    if id.as_str().len() != UUID_BYTES {
         return None;
     }
     let path = directory.with_file_name(format!("{id}.jsonl"));
@@ -153,7 +145,7 @@ fn locks_among<'n>(
             }),
             // Let go and removed since it was listed.
             Err(ReadFileError::NotFound { .. }) => {}
-            Err(error) => scanning.problem(&path, error.reason()),
+            Err(error) => scanning.scan.problem(&path, error.reason()),
         }
     }
     locks

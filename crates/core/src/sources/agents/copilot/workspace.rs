@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::Links;
+
+use crate::sources::agents::kit::dialect::date_of;
+use crate::sources::agents::kit::document::read_if_there;
 
 /// How long the file may be: it has a name, three paths and some numbers.
 const BYTES_MAX: u64 = 256 * 1024;
@@ -35,10 +37,8 @@ impl Workspace {
     ///
     /// Why not, in a few words.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, String> {
-        let file = match read_regular(path, BYTES_MAX, Links::Follow) {
-            Ok(file) => file,
-            Err(ReadFileError::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error.reason()),
+        let Some(file) = read_if_there(path, BYTES_MAX, Links::Follow)? else {
+            return Ok(None);
         };
         let text =
             std::str::from_utf8(&file.bytes).map_err(|_| "it is not valid UTF-8".to_owned())?;
@@ -52,24 +52,16 @@ impl Workspace {
     pub(super) fn parse(text: &str) -> Self {
         let values = parse_flat(text);
         let text = |key: &str| values.get(key).cloned();
+        let work_dir = text("cwd").map(PathBuf::from);
         Self {
             id: text("id"),
-            work_dir: text("cwd")
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute()),
+            work_dir: work_dir.filter(|path| path.is_absolute()),
             branch: text("branch"),
             name: text("name"),
-            is_name_given: values
-                .get("user_named")
-                .is_some_and(|value| value == "true"),
-            created_at_ms: text("created_at").and_then(|text| at_ms(&text)),
+            is_name_given: text("user_named").as_deref() == Some("true"),
+            created_at_ms: text("created_at").as_deref().and_then(date_of),
         }
     }
-}
-
-fn at_ms(text: &str) -> Option<i64> {
-    let at: Timestamp = text.parse().ok()?;
-    Some(at.as_millisecond())
 }
 
 /// The flat values of a YAML mapping. If a key occurs twice, the first counts.
@@ -80,15 +72,11 @@ fn parse_flat(text: &str) -> BTreeMap<&str, String> {
         let Some((key, value)) = line.split_once(':') else {
             continue;
         };
-        let is_key = !key.is_empty()
-            && key
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let is_key = !key.is_empty() && key.chars().all(is_of_key);
         let is_separated = value.is_empty() || value.starts_with([' ', '\t']);
-        if !is_key || !is_separated {
-            continue;
-        }
-        if let Some(value) = scalar(value.trim()) {
+        let value = scalar(value.trim()).filter(|_| is_key && is_separated);
+        if let Some(value) = value {
             values.entry(key).or_insert(value);
         }
     }
@@ -103,13 +91,9 @@ fn scalar(value: &str) -> Option<String> {
         // Values of several lines, nested values, and values that need a YAML parser.
         '|' | '>' | '[' | '{' | '&' | '*' | '!' | '%' | '@' | '`' => return None,
         _ => {
-            let plain = value.split(" #").next().unwrap_or_default().trim_end();
-            let is_nothing =
-                matches!(plain, "~" | "null" | "Null" | "NULL") || plain.starts_with('#');
-            if is_nothing {
-                return None;
-            }
-            plain.to_owned()
+            let plain = value.split(" #").next()?.trim_end();
+            let is_nothing = matches!(plain, "~" | "null" | "Null" | "NULL");
+            (!is_nothing && !plain.starts_with('#')).then(|| plain.to_owned())?
         }
     };
     (!text.is_empty()).then_some(text)
@@ -135,15 +119,11 @@ fn single_quoted(value: &str) -> Option<String> {
 /// `"a \"b\""`: the escapes of JSON.
 fn double_quoted(value: &str) -> Option<String> {
     let mut escaped = false;
-    let end = value
-        .char_indices()
-        .skip(1)
-        .find(|(_, c)| {
-            let is_end = *c == '"' && !escaped;
-            escaped = *c == '\\' && !escaped;
-            is_end
-        })
-        .map(|(at, _)| at)?;
+    let (end, _) = value.char_indices().skip(1).find(|(_, c)| {
+        let is_end = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        is_end
+    })?;
     let (quoted, after) = value.split_at(end + 1);
     is_nothing_after(after).then_some(())?;
     serde_json::from_str(quoted).ok()

@@ -11,13 +11,12 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use serde_json::Value;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, read_regular};
 
 use super::message::{self, DIALECT};
-use crate::sources::agents::kit::dialect::{Step, date_at};
+use crate::sources::agents::kit::dialect::{self, Step, date_at};
 use crate::sources::agents::kit::document::parse_document;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::transcript::{
@@ -87,8 +86,7 @@ pub(super) fn is_object(path: &Path) -> bool {
 fn minute_ms(text: &str) -> Option<i64> {
     let (date, time) = text.split_once('T')?;
     let (hour, minute) = time.split_once('-')?;
-    let at: Timestamp = format!("{date}T{hour}:{minute}:00Z").parse().ok()?;
-    Some(at.as_millisecond())
+    dialect::date_of(&format!("{date}T{hour}:{minute}:00Z"))
 }
 
 /// The first line of a chat.

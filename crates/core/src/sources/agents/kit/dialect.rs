@@ -21,7 +21,9 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
-pub(crate) use json::{count_at, date_at, nano_at, text_at, texts_in, value_at, values_at};
+pub(crate) use json::{
+    count_at, date_at, date_of, nano_at, text_at, texts_in, value_at, values_at,
+};
 pub(crate) use record::{Record, Step, TokenCount};
 
 use self::tokens::Tokens;

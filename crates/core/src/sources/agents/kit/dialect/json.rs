@@ -37,7 +37,12 @@ pub(crate) fn values_at<'a>(record: &'a Value, pointer: &str) -> std::slice::Ite
 
 /// The date at a place in a record, as RFC 3339 writes it, in milliseconds since 1970.
 pub(crate) fn date_at(record: &Value, pointer: &str) -> Option<i64> {
-    let at: Timestamp = text_at(record, pointer)?.parse().ok()?;
+    date_of(text_at(record, pointer)?)
+}
+
+/// The date that a text is, as RFC 3339 writes it, in milliseconds since 1970.
+pub(crate) fn date_of(text: &str) -> Option<i64> {
+    let at: Timestamp = text.parse().ok()?;
     Some(at.as_millisecond())
 }
 
