@@ -14,7 +14,7 @@ use super::transcript::{Words, read_opening};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{Names, names_in};
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::uuid::is_uuid;
 
 /// How many project folders are looked into.

@@ -12,8 +12,8 @@ use super::projects::report_unlisted;
 use super::record::{Record, parse_record};
 use crate::adapter::Home;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::document::read_if_there;
 use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::reading::read_if_there;
 
 /// How many entries of the registry are looked at.
 const RECORDS_MAX: usize = 10_000;

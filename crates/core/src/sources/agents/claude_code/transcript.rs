@@ -14,8 +14,8 @@ use crate::adapter::{Description, Sketch};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::LineReader;
 use crate::sources::agents::kit::dialect::{Step, is_missing, joined, text_at};
-use crate::sources::agents::kit::found::found_at;
 use crate::sources::agents::kit::prompt::{command_in, is_command};
+use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
     HeadBounds, Line, LineProblem, Lines, Stopped, TailBounds, TranscriptError, TranscriptFile,

@@ -10,7 +10,7 @@ use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::title::{is_cut_from, one_line};
 use crate::sources::transcript::TranscriptFile;
 

@@ -8,7 +8,7 @@ use super::rollout::Rollout;
 use super::{AGENT, thread_id};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{Names, names_in};
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::found_at;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 

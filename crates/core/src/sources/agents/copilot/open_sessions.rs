@@ -11,7 +11,8 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links};
 
 use crate::sources::agents::kit::dialect::date_at;
-use crate::sources::agents::kit::document::{parse_document, read_if_there};
+use crate::sources::agents::kit::document::parse_document;
+use crate::sources::agents::kit::reading::read_if_there;
 
 /// How long the file may be.
 const BYTES_MAX: u64 = 16 << 20;

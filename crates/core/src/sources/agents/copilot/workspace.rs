@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::Links;
 
 use crate::sources::agents::kit::dialect::date_of;
-use crate::sources::agents::kit::document::read_if_there;
+use crate::sources::agents::kit::reading::read_if_there;
 
 /// How long the file may be: it has a name, three paths and some numbers.
 const BYTES_MAX: u64 = 256 * 1024;

@@ -42,7 +42,7 @@ use crate::adapter::{
 use crate::machine::Machine;
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_there;
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::found_at;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");

@@ -18,7 +18,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use whosup_sidecar::file::Links;
 
-use crate::sources::agents::kit::document::{parse_document, read_if_there};
+use crate::sources::agents::kit::document::parse_document;
+use crate::sources::agents::kit::reading::read_if_there;
 
 /// How long `projects.json` may be.
 const PROJECTS_BYTES_MAX: u64 = 16 << 20;

@@ -12,7 +12,7 @@ use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
 use crate::sources::agents::kit::dialect::joined;
 use crate::sources::agents::kit::folder::is_there;
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::found_at;
 use crate::sources::transcript::{Line, TranscriptFile};
 
 /// The records of a chat's beginning, for its title.

@@ -32,9 +32,9 @@ use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, MessageRole};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
-use crate::sources::agents::kit::found::found_at;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
+use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,

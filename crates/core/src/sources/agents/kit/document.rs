@@ -4,32 +4,15 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use whosup_sidecar::file::{Links, ReadFileError, RegularFile, read_regular};
+use whosup_sidecar::file::Links;
 use whosup_sidecar::{AgentId, FieldError, StrictObject};
 
 use crate::adapter::Sketch;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::found::found_at;
+use crate::sources::agents::kit::reading::{found_at, read_if_there};
 
 /// How often a document is read that the agent may just be writing anew.
 const READS_MAX: usize = 3;
-
-/// Reads the file at `path`; `None` if there is no such file.
-///
-/// # Errors
-///
-/// Why it can't be read, without its path.
-pub(crate) fn read_if_there(
-    path: &Path,
-    bytes_max: u64,
-    links: Links,
-) -> Result<Option<RegularFile>, String> {
-    match read_regular(path, bytes_max, links) {
-        Ok(file) => Ok(Some(file)),
-        Err(ReadFileError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error.reason()),
-    }
-}
 
 /// Parses a document.
 ///
@@ -70,10 +53,8 @@ pub(crate) fn from_object<T>(
     bytes_max: u64,
     take: impl FnOnce(&StrictObject<'_>) -> Result<T, FieldError>,
 ) -> Result<Option<T>, String> {
-    let file = match read_regular(path, bytes_max, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.reason()),
+    let Some(file) = read_if_there(path, bytes_max, Links::Follow)? else {
+        return Ok(None);
     };
     let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
     take(&object).map(Some).map_err(|error| error.to_string())

@@ -140,14 +140,6 @@ fn which_hold(
     Ok(held)
 }
 
-/// A file, by what the system reports of it.
-pub(crate) const fn file_id(facts: &FileFacts) -> FileId {
-    FileId {
-        device: facts.device,
-        inode: facts.inode,
-    }
-}
-
 fn add(held: &mut BTreeMap<FileId, Held>, holders: &Holders, hold: Hold, own: &[Pid]) {
     for holder in holders.found.iter().filter(|holder| hold.is_by(holder)) {
         held.entry(holder.file).or_default().by.push(holder.pid);

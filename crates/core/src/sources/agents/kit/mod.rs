@@ -6,7 +6,6 @@ pub(crate) mod dialect;
 pub(crate) mod document;
 pub(crate) mod event_names;
 pub(crate) mod folder;
-pub(crate) mod found;
 pub(crate) mod held;
 pub(crate) mod hex;
 pub(crate) mod kimi_wire;

@@ -1,8 +1,10 @@
 //! Reads files that may be missing, and reports those that can't be read.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use serde_json::Value;
+use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, ReadFileError, RegularFile, read_regular};
 
 use crate::adapter::Sketch;
@@ -36,6 +38,20 @@ pub(crate) fn open_if_there(path: &Path) -> Result<Option<TranscriptFile>, Trans
         Ok(file) => Ok(Some(file)),
         Err(TranscriptError::File(ReadFileError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// What was found at `path`, with what is wrong there, if anything is.
+pub(crate) fn found_at<T>(
+    agent: &AgentId,
+    path: &Path,
+    found: T,
+    message: Option<impl Display>,
+) -> Found<T> {
+    let problem = message.map(|message| Problem::at(agent, path, message));
+    Found {
+        found,
+        problems: problem.into_iter().collect(),
     }
 }
 
