@@ -129,11 +129,9 @@ impl History {
         };
         let others = self.events.iter();
         let others = others.filter(|(event, at)| !is_switch(event, *at));
-        let (before, after): (Vec<_>, Vec<_>) =
+        let (before, mut after): (Vec<_>, Vec<_>) =
             others.partition(|(_, at)| at.is_none_or(|at| at <= at_ms));
-        let taken_up = after
-            .iter()
-            .filter(|(event, _)| event.kind == EventKind::TakenUp);
+        after.retain(|(event, _)| event.kind == EventKind::TakenUp);
         let mut running = self.began_ms.clone();
         running.sort_unstable();
         // Each is of another process.
@@ -143,14 +141,14 @@ impl History {
                 running.any(|began| (-TICK_MS..=START_MS_MAX).contains(&at.saturating_sub(began)))
             })
         };
-        let mut before: Vec<Option<i64>> = before.iter().map(|(_, at)| *at).collect();
-        before.sort_unstable();
-        let is_known = before.into_iter().all(&mut is_of_running);
-        let mut taken_up: Vec<Option<i64>> = taken_up.map(|(_, at)| *at).collect();
-        taken_up.sort_unstable();
-        is_known.then(|| Switch {
+        let mut are_of_running = |events: Vec<&(Event, Option<i64>)>| {
+            let mut dates: Vec<_> = events.into_iter().map(|(_, at)| *at).collect();
+            dates.sort_unstable();
+            dates.into_iter().all(&mut is_of_running)
+        };
+        are_of_running(before).then(|| Switch {
             at_ms,
-            may_be_left: !taken_up.into_iter().all(is_of_running),
+            may_be_left: !are_of_running(after),
         })
     }
 
