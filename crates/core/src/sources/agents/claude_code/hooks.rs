@@ -55,18 +55,14 @@ pub(super) static HOOKS: Hooks = Hooks {
 pub(super) const QUESTION_TOOLS: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    let is_question = |tool| QUESTION_TOOLS.contains(&tool);
     Ok(match name {
-        "PermissionRequest" if is_question(payload)? => {
+        "PermissionRequest" if payload.text("tool_name")?.is_some_and(is_question) => {
             EventKind::InputRequested(WaitingFor::Question)
         }
         "Stop" if works_on(payload) => EventKind::TurnEndedInBackground,
         _ => usual_meaning(name, payload)?,
     })
-}
-
-fn is_question(payload: &HookPayload<'_>) -> Result<bool, HookError> {
-    let tool = payload.text("tool_name")?;
-    Ok(tool.is_some_and(|tool| QUESTION_TOOLS.contains(&tool)))
 }
 
 /// Sub-agents run on. A shell in the background may run for days, and the agent waits for

@@ -34,25 +34,22 @@ const INTERRUPTED: &str = "[Request interrupted";
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// How the records read, by what each of them reports of a person at a terminal.
-pub(super) const DIALECT: Dialect = dialect(|record| record_of(record, None));
+pub(super) const DIALECT: Dialect = dialect_of(None);
 
-/// How they read where it is known whether a person is at a terminal.
+/// How they read where it may be known whether a person is at a terminal.
 pub(super) const fn dialect_of(is_headless: Option<bool>) -> Dialect {
-    match is_headless {
-        None => DIALECT,
-        Some(true) => dialect(|record| record_of(record, Some(true))),
-        Some(false) => dialect(|record| record_of(record, Some(false))),
-    }
-}
-
-/// The title is repeated at the end now and then, so that one step contains it.
-const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
+    let record: fn(&Value) -> Record<'_> = match is_headless {
+        None => |record| record_of(record, None),
+        Some(true) => |record| record_of(record, Some(true)),
+        Some(false) => |record| record_of(record, Some(false)),
+    };
     Dialect {
         wrapping: WRAPPING,
         head_bounds: HeadBounds {
             bytes_max: 1024 * 1024,
             lines_max: OPENING_LINES_MAX,
         },
+        // The title is repeated at the end now and then, so that one step contains it.
         rare_bytes: STEP_BYTES as u64,
         ..Dialect::of(record)
     }
@@ -107,19 +104,16 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
         }
         Some("assistant") => {
             let calls = parts(record).filter(|(kind, _)| kind.ends_with("tool_use"));
-            found.calls = calls
-                .map(|(_, call)| text_at(call, "/name").unwrap_or_default())
-                .collect();
+            let names = calls.map(|(_, call)| text_at(call, "/name").unwrap_or_default());
+            found.calls = names.collect();
             found.reply = texts().collect();
             found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
             found.step = step_of_reply(record, &found);
             let usage = value_at(record, "/message/usage");
             // Records that Claude Code itself wrote count zero tokens.
-            found.tokens = usage.filter(|_| found.model.is_some()).map(tokens_in);
+            let usage = usage.filter(|_| found.model.is_some());
+            found.tokens = usage.map(|usage| tokens_in(usage, nano_at(record, "/costUSD")));
             found.request = text("/message/id");
-            if let Some(tokens) = &mut found.tokens {
-                tokens.cost_nano = nano_at(record, "/costUSD");
-            }
             found.is_copied = is_copied(record);
         }
         Some("user") => {
@@ -127,15 +121,13 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
                 found.typed = texts().collect();
             }
             let mut typed = found.typed.iter();
-            found.step = if parts(record).any(|(kind, _)| kind == "tool_result") {
-                Step::Shows(Some(Phase::Working))
-            } else if texts().any(|text| text.starts_with(INTERRUPTED)) {
-                Step::Shows(Some(Phase::Idle))
-            } else if typed.any(|text| WRAPPING.typed(text).is_some()) {
-                Step::Shows(Some(Phase::Working))
-            } else {
-                Step::Aside
-            };
+            let has_result = parts(record).any(|(kind, _)| kind == "tool_result");
+            let is_interrupted = texts().any(|text| text.starts_with(INTERRUPTED));
+            if is_interrupted && !has_result {
+                found.step = Step::Shows(Some(Phase::Idle));
+            } else if has_result || typed.any(|text| WRAPPING.typed(text).is_some()) {
+                found.step = Step::Shows(Some(Phase::Working));
+            }
         }
         _ => {}
     }
@@ -170,7 +162,7 @@ fn is_copied(record: &Value) -> bool {
         || record.get("forkedFrom").is_some_and(|from| !from.is_null())
 }
 
-fn tokens_in(usage: &Value) -> TokenCount {
+fn tokens_in(usage: &Value, cost_nano: Option<u64>) -> TokenCount {
     let count = |name: &str| count_at(usage, name);
     let input = count("/input_tokens");
     let cached_input = count("/cache_read_input_tokens");
@@ -183,6 +175,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
         cache_writes,
         output: count("/output_tokens"),
         long_cache_writes: count("/cache_creation/ephemeral_1h_input_tokens"),
+        cost_nano,
         ..TokenCount::default()
     }
 }

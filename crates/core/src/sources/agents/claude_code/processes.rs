@@ -88,11 +88,6 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
                 "sync",
                 "update",
                 "upgrade",
-            ],
-        ),
-        (
-            Role::Auxiliary,
-            &[
                 "--bg-pty-host",
                 "--bg-spare",
                 "--chrome-native-host",
@@ -159,7 +154,8 @@ pub(super) fn continues_unnamed(program: &Program<'_>) -> bool {
         && !program.has_argument("--session-id")
 }
 
-fn file_name(path: &Path) -> Option<&str> {
+/// The name of a file or folder, if it is UTF-8.
+pub(super) fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 

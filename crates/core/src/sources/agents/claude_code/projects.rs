@@ -9,6 +9,7 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
 use super::AGENT;
+use super::processes::file_name;
 use super::subagents::PREFIX;
 use super::transcript::{Words, read_opening};
 use crate::machine::mounts::Mounts;
@@ -34,11 +35,6 @@ const WORKTREES: &str = "--claude-worktrees-";
 /// The suffix of a transcript's name.
 pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 
-/// The folder of all project folders.
-pub(super) fn folder(home: &Path) -> PathBuf {
-    home.join("projects")
-}
-
 /// The project folders of one home, listed once.
 #[derive(Debug)]
 pub(super) struct Projects {
@@ -63,7 +59,7 @@ impl Projects {
     /// The project folders of the home at `home`.
     pub(super) fn new(home: &Path) -> Self {
         Self {
-            root: folder(home),
+            root: home.join("projects"),
             names: OnceCell::new(),
         }
     }
@@ -85,10 +81,8 @@ impl Projects {
             let message = format!("more than {PROJECTS_MAX} folders: the rest is left out");
             problems.push(Problem::at(&AGENT, &self.root, message));
         }
-        Found {
-            found: names.iter().map(|name| self.root.join(name)).collect(),
-            problems,
-        }
+        let found = names.iter().map(|name| self.root.join(name)).collect();
+        Found { found, problems }
     }
 
     /// Finds the transcript of a session, wherever it is.
@@ -131,7 +125,7 @@ impl Projects {
     /// The folders of the worktrees that were made below the directory of a
     /// project folder, where sub-agents work that are isolated.
     pub(super) fn of_worktrees(&self, folder: &Path) -> Vec<PathBuf> {
-        let name = folder.file_name().and_then(|name| name.to_str());
+        let name = file_name(folder);
         let Some(name) = name else { return Vec::new() };
         let begins = format!("{name}{WORKTREES}");
         let names = self.names().found.iter();
@@ -160,28 +154,25 @@ impl Projects {
 
 /// Lists one project folder.
 pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
-    let mut folder = ProjectFolder {
+    let mut found = ProjectFolder {
         path: path.to_owned(),
         ..ProjectFolder::default()
     };
     let mut problems = Vec::new();
     let names = match names_in(path, PROJECT_ENTRIES_MAX) {
         // A file among the folders is no project.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(folder),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(found),
         listed => report_unlisted(path, listed, PROJECT_ENTRIES_MAX).take(&mut problems),
     };
     for name in names.texts() {
         match name.strip_suffix(TRANSCRIPT_SUFFIX) {
-            Some(stem) if stem.starts_with(PREFIX) => folder.sub_agents.push(path.join(name)),
-            Some(stem) if is_uuid(stem) => folder.sessions.extend(SessionId::parse(stem)),
-            None if is_uuid(name) => folder.with_folder.extend(SessionId::parse(name)),
+            Some(stem) if stem.starts_with(PREFIX) => found.sub_agents.push(path.join(name)),
+            Some(stem) if is_uuid(stem) => found.sessions.extend(SessionId::parse(stem)),
+            None if is_uuid(name) => found.with_folder.extend(SessionId::parse(name)),
             _ => {}
         }
     }
-    Found {
-        found: folder,
-        problems,
-    }
+    Found { found, problems }
 }
 
 /// The names in a folder, and why some are missing.
@@ -253,13 +244,11 @@ pub(super) fn encode(directory: &Path) -> String {
 
 /// Returns whether the name of a project folder may stand for this directory.
 pub(super) fn is_folder_of(folder: &Path, directory: &Path) -> bool {
-    let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
-        return false;
-    };
     let encoded = encode(directory);
     let is_cut = encoded.len() > ENCODED_CHARS_MAX;
     let cut = encoded.get(..ENCODED_CHARS_MAX).filter(|_| is_cut);
-    name == encoded || cut.is_some_and(|cut| name.starts_with(&format!("{cut}-")))
+    let is_cut_so = |name: &str| cut.is_some_and(|cut| name.starts_with(&format!("{cut}-")));
+    file_name(folder).is_some_and(|name| name == encoded || is_cut_so(name))
 }
 
 #[cfg(test)]

@@ -235,10 +235,9 @@ impl Record {
 
     /// The record in a few words.
     pub(super) fn says(&self) -> String {
-        match &self.stamp {
-            Some(stamp) => format!("pid {}, start {stamp}", self.pid),
-            None => format!("pid {}, no start", self.pid),
-        }
+        let stamp = self.stamp.as_ref();
+        let start = stamp.map_or("no start".to_owned(), |stamp| format!("start {stamp}"));
+        format!("pid {}, {start}", self.pid)
     }
 }
 

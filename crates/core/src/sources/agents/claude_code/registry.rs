@@ -86,19 +86,20 @@ fn process_in(name: &str) -> Option<Pid> {
 /// Reads one record, again while it seems to be cut off. `Ok(None)`: it was removed, as when
 /// the process exits.
 fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Option<Entry>, String> {
-    let mut reads_max = 1;
+    let may_be_reread = *rereads_left > 0;
     let mut reads = 0;
     loop {
         reads += 1;
         let Some(file) = read_if_there(path, RECORD_BYTES_MAX, Links::Refuse)? else {
             return Ok(None);
         };
-        let error = match parse_record(&file.bytes) {
+        match parse_record(&file.bytes) {
             Ok(record) if record.pid == named => {
+                let (path, facts) = (path.to_owned(), file.facts);
                 return Ok(Some(Entry {
                     record,
-                    path: path.to_owned(),
-                    facts: file.facts,
+                    path,
+                    facts,
                 }));
             }
             Ok(Record { pid, .. }) => {
@@ -106,14 +107,11 @@ fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Optio
                 return Err(message);
             }
             Err(error) if !error.may_be_torn() => return Err(error.to_string()),
-            Err(error) => error,
-        };
-        if reads == 1 && *rereads_left > 0 {
-            *rereads_left -= 1;
-            reads_max = READS_MAX;
-        }
-        if reads >= reads_max {
-            return Err(format!("{error} (read {reads} times)"));
+            Err(error) if reads == READS_MAX || !may_be_reread => {
+                return Err(format!("{error} (read {reads} times)"));
+            }
+            Err(_) if reads == 1 => *rereads_left -= 1,
+            Err(_) => {}
         }
         std::thread::sleep(READ_PAUSE);
     }

@@ -14,7 +14,7 @@ use super::projects::{ProjectFolder, Projects, list, modified_ms};
 use super::record::{Kind, Record};
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
-use super::transcript::{Last, read_end, read_last, read_opening};
+use super::transcript::{read_end, read_last, read_opening};
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Subject, TakenUp,
 };
@@ -38,13 +38,6 @@ pub(super) struct Sessions<'a> {
     /// The records that claim a session.
     registered: Vec<Record>,
     folders: HashMap<PathBuf, ProjectFolder>,
-}
-
-/// What a project folder is of, in which sub-agents lie beside sessions.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Of {
-    Worktree,
-    Sessions,
 }
 
 impl<'a> Sessions<'a> {
@@ -156,8 +149,7 @@ impl<'a> Sessions<'a> {
 
     /// Some `claude attach` may show this session. No other process does.
     fn may_be_shown(&self, session: &SessionId) -> bool {
-        let mut processes = self.scan.look.processes_of(self.scan.home);
-        processes.any(|process| {
+        self.scan.processes().any(|process| {
             let names_it = || process.named_session().is_none() || process.names(session);
             process.role == Role::Client && names_it()
         })
@@ -165,7 +157,7 @@ impl<'a> Sessions<'a> {
 
     /// The process of this home that knows itself by `pid`.
     fn process_of(&self, pid: Pid) -> Option<&'a AgentProcess> {
-        let mut processes = self.scan.look.processes_of(self.scan.home);
+        let mut processes = self.scan.processes();
         processes.find(|process| own_pid(process) == pid || process.process.pid == pid)
     }
 
@@ -192,8 +184,7 @@ impl<'a> Sessions<'a> {
                 && !self.is_registered(process)
                 && paths.any(|path| *path == record || *path == folder)
         };
-        let processes = self.scan.look.processes_of(self.scan.home);
-        let unread = processes.filter(is_unread);
+        let unread = self.scan.processes().filter(is_unread);
         unread.map(|process| process.process.pid).collect()
     }
 
@@ -212,16 +203,12 @@ impl<'a> Sessions<'a> {
 
     fn add_named_by(&mut self, process: &AgentProcess) {
         let named = process.named_session();
-        let Some(session) = named.and_then(|named| SessionId::parse(named).ok()) else {
-            return;
-        };
-        if self.sketches.contains_key(&session) {
-            return;
-        }
+        let named = named.and_then(|named| SessionId::parse(named).ok());
+        let new = named.filter(|session| !self.sketches.contains_key(session));
+        let Some(session) = new else { return };
         let found = self.projects.find(&session, process.work_dir());
         if let Some(transcript) = found.take(&mut self.scan.problems) {
-            let last = self.read(&transcript, read_last).unwrap_or_default();
-            self.add_pairable(session, transcript, last);
+            self.add_pairable(session, transcript);
         }
     }
 
@@ -232,46 +219,41 @@ impl<'a> Sessions<'a> {
             return;
         }
         let mounts = self.scan.look.machine.mounts();
-        let mut folders = Vec::new();
         for directory in process.work_dirs() {
             let found = self.projects.of_directory(directory, mounts);
-            let found = found.take(&mut self.scan.problems).into_iter();
-            folders.extend(found.map(|folder| (folder, directory)));
-        }
-        for (folder, directory) in folders {
-            let mut sessions = self.listed(&folder).transcripts();
-            sessions.retain(|(session, _)| {
-                !self.sketches.contains_key(session) || self.claimed.contains(session)
-            });
-            sessions.sort_by_cached_key(|(session, path)| {
-                Reverse((modified_ms(path), session.clone(), path.clone()))
-            });
-            sessions.truncate(BESIDE_MAX);
-            for (session, transcript) in sessions {
-                let last = self.read(&transcript, read_last).unwrap_or_default();
-                if !process.had_begun_at_one_of([last.record_at_ms, last.perhaps_until_ms]) {
-                    continue;
-                }
-                if let Some(claimed) = self.sketches.get_mut(&session) {
-                    let gap = Clue::gap(process.process.pid, "it has no record in the registry");
-                    claimed.clues.push(gap);
-                } else if let Some(sketch) = self.add_pairable(session, transcript, last)
-                    && sketch.perhaps_until_ms.is_some()
-                {
-                    // A transcript that has lost the lines with its directory has the
-                    // directory of its folder.
-                    sketch.work_dir.get_or_insert_with(|| directory.to_owned());
-                }
+            for folder in found.take(&mut self.scan.problems) {
+                self.add_of_folder(process, directory, &folder);
             }
         }
     }
 
-    fn add_pairable(
-        &mut self,
-        session: SessionId,
-        transcript: PathBuf,
-        last: Last,
-    ) -> Option<&mut Sketch> {
+    fn add_of_folder(&mut self, process: &AgentProcess, directory: &Path, folder: &Path) {
+        let mut sessions = self.listed(folder).transcripts();
+        sessions.retain(|(session, _)| {
+            !self.sketches.contains_key(session) || self.claimed.contains(session)
+        });
+        sessions.sort_by_cached_key(|(_, path)| Reverse((modified_ms(path), path.clone())));
+        sessions.truncate(BESIDE_MAX);
+        for (session, transcript) in sessions {
+            let last = self.read(&transcript, read_last).unwrap_or_default();
+            if !process.had_begun_at_one_of([last.record_at_ms, last.perhaps_until_ms]) {
+                continue;
+            }
+            if let Some(claimed) = self.sketches.get_mut(&session) {
+                let gap = Clue::gap(process.process.pid, "it has no record in the registry");
+                claimed.clues.push(gap);
+            } else if let Some(sketch) = self.add_pairable(session, transcript)
+                && sketch.perhaps_until_ms.is_some()
+            {
+                // A transcript that has lost the lines with its directory has the
+                // directory of its folder.
+                sketch.work_dir.get_or_insert_with(|| directory.to_owned());
+            }
+        }
+    }
+
+    fn add_pairable(&mut self, session: SessionId, transcript: PathBuf) -> Option<&mut Sketch> {
+        let last = self.read(&transcript, read_last).unwrap_or_default();
         self.add_found(session.clone(), transcript);
         let sketch = self.sketches.get_mut(&session)?;
         sketch.unclaimed = Unclaimed::Owner;
@@ -330,21 +312,20 @@ impl<'a> Sessions<'a> {
             (!known.is_provisional, written)
         });
         let is_better_known = known.is_some_and(|known| {
-            self.claimed.contains(&session)
-                || known.unclaimed != Unclaimed::Nobody
-                || rank_of_known >= Some((true, modified_ms(&transcript)))
+            self.claimed.contains(&session) || known.unclaimed != Unclaimed::Nobody
         });
-        if is_better_known {
+        let written = modified_ms(&transcript);
+        if is_better_known || rank_of_known >= Some((true, written)) {
+            return;
+        }
+        let opening = self.read(&transcript, read_opening).unwrap_or_default();
+        let has_words = !opening.is_without_words();
+        if opening.is_sidechain || rank_of_known >= Some((has_words, written)) {
             return;
         }
         let mut sketch = Sketch::new(self.scan.key(&session));
-        let opening = self.read(&transcript, read_opening).unwrap_or_default();
-        let rank = (!opening.is_without_words(), modified_ms(&transcript));
-        if opening.is_sidechain || rank_of_known >= Some(rank) {
-            return;
-        }
-        sketch.is_provisional = opening.is_without_words();
-        sketch.is_resumable = !opening.is_without_words();
+        sketch.is_provisional = !has_words;
+        sketch.is_resumable = has_words;
         sketch.work_dir = opening.work_dir;
         sketch.born_at_ms = opening.born_at_ms;
         sketch.transcript = Some(transcript);
@@ -382,7 +363,8 @@ impl<'a> Sessions<'a> {
             Some((session.clone(), transcript))
         });
         let parents: Vec<(SessionId, PathBuf)> = transcripts.collect();
-        let mut folders = BTreeSet::new();
+        // Where sub-agents lie beside sessions: first those of worktrees.
+        let mut folders: BTreeSet<(bool, PathBuf)> = BTreeSet::new();
         for (parent, transcript) in &parents {
             let folder = transcript.parent().unwrap_or(transcript);
             let listed = self.folders.get(folder);
@@ -393,7 +375,7 @@ impl<'a> Sessions<'a> {
             // Those that are isolated have the folder of their worktree.
             for worktree in self.projects.of_worktrees(folder) {
                 below.push(worktree.join(parent.as_str()));
-                folders.insert((Of::Worktree, worktree));
+                folders.insert((false, worktree));
             }
             for place in below {
                 for sub_agent in of_session(&place).take(&mut self.scan.problems) {
@@ -401,29 +383,16 @@ impl<'a> Sessions<'a> {
                 }
             }
             if !self.claimed.contains(parent) {
-                folders.insert((Of::Sessions, folder.to_owned()));
+                folders.insert((true, folder.to_owned()));
             }
         }
-        for (of, folder) in folders {
+        for (is_of_sessions, folder) in folders {
             for (parent, sub_agent) in beside_sessions(&self.listed(&folder).sub_agents) {
-                let may_be_its = of == Of::Worktree || !self.claimed.contains(&parent);
-                if may_be_its && self.sketches.contains_key(&parent) {
+                let is_listed = is_of_sessions && self.claimed.contains(&parent);
+                if !is_listed && self.sketches.contains_key(&parent) {
                     self.add_sub_agent(&parent, sub_agent);
                 }
             }
-        }
-    }
-
-    /// A sub-agent has one turn, and with it ends.
-    fn claim_of_ended(&self, sub_agent: &SubAgent, at_ms: i64) -> Claim {
-        let transcript = &sub_agent.transcript;
-        let says = "its last record ended its turn";
-        let evidence = Evidence::new(EvidenceKind::Transcript, transcript.clone(), says);
-        Claim {
-            dated_at_ms: Some(at_ms),
-            exclusivity: Exclusivity::Exclusive,
-            placement: self.scan.look.machine.mounts().placement_of(transcript),
-            ..Claim::new(self.scan.key(&sub_agent.id), Subject::Released, evidence)
         }
     }
 
@@ -431,16 +400,25 @@ impl<'a> Sessions<'a> {
         if self.sketches.contains_key(&sub_agent.id) {
             return;
         }
-        let mut sketch = Sketch::new(self.scan.key(&sub_agent.id));
-        sketch.parent = Some(parent.clone());
-        if let Some(at_ms) = self.read(&sub_agent.transcript, read_end).flatten() {
-            self.scan.claim(self.claim_of_ended(&sub_agent, at_ms));
+        let key = self.scan.key(&sub_agent.id);
+        let transcript = sub_agent.transcript;
+        // A sub-agent has one turn, and with it ends.
+        if let Some(ended_at_ms) = self.read(&transcript, read_end).flatten() {
+            let says = "its last record ended its turn";
+            let evidence = Evidence::new(EvidenceKind::Transcript, transcript.clone(), says);
+            self.scan.claim(Claim {
+                dated_at_ms: Some(ended_at_ms),
+                exclusivity: Exclusivity::Exclusive,
+                placement: self.scan.look.machine.mounts().placement_of(&transcript),
+                ..Claim::new(key.clone(), Subject::Released, evidence)
+            });
         }
-        sketch.transcript = Some(sub_agent.transcript);
+        let mut sketch = Sketch::new(key);
+        sketch.parent = Some(parent.clone());
+        sketch.transcript = Some(transcript);
         let parent = self.sketches.get(parent);
         sketch.work_dir = parent.and_then(|parent| parent.work_dir.clone());
-        let place = self.sketches.entry(sub_agent.id);
-        place.or_insert(Box::new(sketch));
+        self.sketches.insert(sub_agent.id, Box::new(sketch));
     }
 }
 

@@ -63,19 +63,15 @@ fn list(folder: &Path, found: &mut Found<Vec<SubAgent>>, deeper: &mut Vec<PathBu
         // A file that is called like a session.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return,
         Err(error) => {
-            let problem = Problem::at(&AGENT, folder, not_listed(error));
-            found.problems.push(problem);
-            return;
+            let why = not_listed(error);
+            return found.problems.push(Problem::at(&AGENT, folder, why));
         }
     };
     for name in names.texts() {
-        let path = folder.join(name);
+        let transcript = folder.join(name);
         match id_of(name) {
-            Some(id) => found.found.push(SubAgent {
-                id,
-                transcript: path,
-            }),
-            None if !name.contains('.') => deeper.push(path),
+            Some(id) => found.found.push(SubAgent { id, transcript }),
+            None if !name.contains('.') => deeper.push(folder.join(name)),
             None => {}
         }
     }

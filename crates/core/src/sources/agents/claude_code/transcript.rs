@@ -13,12 +13,13 @@ use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Sketch};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::LineReader;
-use crate::sources::agents::kit::dialect::{Step, is_missing, joined, text_at};
+use crate::sources::agents::kit::dialect::{Record, Step, is_missing, joined, text_at};
 use crate::sources::agents::kit::prompt::{command_in, is_command};
 use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
-    HeadBounds, Line, LineProblem, Lines, Stopped, TailBounds, TranscriptError, TranscriptFile,
+    HeadBounds, Line, LineJson, LineProblem, Lines, Stopped, TailBounds, TranscriptError,
+    TranscriptFile,
 };
 
 /// How much of a transcript is read first to classify it, in bytes: enough for a usual first
@@ -30,8 +31,8 @@ const OPENING_BYTES_MAX: u64 = 256 * 1024;
 /// Facts from the first lines of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Opening {
-    /// The directory that its first record names and that its folder is named after; else
-    /// the first directory in it.
+    /// The first directory in it that its folder is named after: there the session can be
+    /// resumed. Else the first directory in it.
     pub(super) work_dir: Option<PathBuf>,
     /// The date of its first record.
     pub(super) born_at_ms: Option<i64>,
@@ -72,55 +73,44 @@ impl Opening {
 pub(super) fn read_opening(path: &Path) -> Result<Opening, TranscriptError> {
     let file = TranscriptFile::open(path)?;
     let folder = path.parent().unwrap_or(path);
-    let bounds = |bytes_max| HeadBounds {
-        bytes_max,
-        lines_max: OPENING_LINES_MAX,
-    };
-    let head = file.head(bounds(OPENING_BYTES))?;
-    let opening = opening_of(&head, folder);
-    if opening.work_dir.is_some() || head.stopped == Stopped::NothingLeft {
-        return Ok(opening);
+    let mut opening = Opening::default();
+    for bytes_max in [OPENING_BYTES, OPENING_BYTES_MAX] {
+        let bounds = HeadBounds {
+            bytes_max,
+            lines_max: OPENING_LINES_MAX,
+        };
+        let head = file.head(bounds)?;
+        opening = opening_of(&head, folder);
+        if opening.work_dir.is_some() || head.stopped == Stopped::NothingLeft {
+            break;
+        }
     }
-    Ok(opening_of(&file.head(bounds(OPENING_BYTES_MAX))?, folder))
+    Ok(opening)
 }
 
 fn opening_of(head: &Lines, folder: &Path) -> Opening {
-    let mut opening = Opening::default();
-    let mut has_words = false;
-    let mut has_bad_lines = false;
-    let mut has_lines = false;
-    for line in &head.lines {
-        let json = line.json();
-        has_bad_lines |= json.bad_count > 0;
-        for value in &json.values {
-            let record = (DIALECT.record)(value);
-            let kind = text_at(value, "/type");
-            has_lines = true;
-            has_words |= matches!(kind, Some("user" | "assistant"));
-            opening.is_sidechain |= is_sidechain(value) == Some(true);
-            opening.born_at_ms = opening.born_at_ms.into_iter().chain(record.at_ms).min();
-            let session = || SessionId::parse(text_at(value, "/sessionId")?).ok();
-            opening.session = opening.session.take().or_else(session);
-            if let Some(cwd) = record.work_dir.map(Path::new) {
-                choose_directory(&mut opening.work_dir, cwd, folder);
-            }
-        }
-    }
+    let lines: Vec<LineJson> = head.lines.iter().map(Line::json).collect();
+    let values: Vec<&Value> = lines.iter().flat_map(|line| &line.values).collect();
+    let has_words = |value: &&Value| matches!(text_at(value, "/type"), Some("user" | "assistant"));
+    let has_bad_lines = lines.iter().any(|line| line.bad_count > 0);
     let is_whole = head.stopped == Stopped::NothingLeft && !has_bad_lines;
-    opening.words = match has_words {
-        true => Words::Some,
-        false if is_whole && has_lines => Words::None,
-        false => Words::Unknown,
-    };
-    opening
-}
-
-/// Keeps the directory that the folder is named after: the session can be resumed in that
-/// directory. A shell's `cd` shows in the records too.
-fn choose_directory(chosen: &mut Option<PathBuf>, recorded: &Path, folder: &Path) {
-    let is_better = |chosen: &Path| !is_folder_of(folder, chosen) && is_folder_of(folder, recorded);
-    if chosen.as_deref().is_none_or(is_better) {
-        *chosen = Some(recorded.to_owned());
+    let session_of = |value: &&Value| SessionId::parse(text_at(value, "/sessionId")?).ok();
+    let records: Vec<Record<'_>> = values.iter().map(|value| (DIALECT.record)(value)).collect();
+    let work_dir_of = |record: &Record<'_>| record.work_dir.map(PathBuf::from);
+    let directories = || records.iter().filter_map(work_dir_of);
+    // A shell's `cd` shows in the records too.
+    let of_folder = directories().find(|directory| is_folder_of(folder, directory));
+    let work_dir = of_folder.or_else(|| directories().next());
+    Opening {
+        work_dir,
+        born_at_ms: records.iter().filter_map(|record| record.at_ms).min(),
+        is_sidechain: values.iter().any(|value| is_sidechain(value) == Some(true)),
+        session: values.iter().find_map(session_of),
+        words: match values.iter().any(has_words) {
+            true => Words::Some,
+            false if is_whole && !values.is_empty() => Words::None,
+            false => Words::Unknown,
+        },
     }
 }
 

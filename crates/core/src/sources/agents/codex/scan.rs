@@ -145,7 +145,7 @@ impl<'a> Scanning<'a> {
     /// Finds the rollouts that Codex processes have open for writing: of the threads known
     /// so far, and of processes that hold no lock, as in releases without locks.
     fn find_open_rollouts(&mut self, tree: &mut Tree<'_>) {
-        let processes = self.scan.look.processes_of(self.scan.home);
+        let processes = self.scan.processes();
         let serving: Vec<&AgentProcess> = processes
             .filter(|process| matches!(process.role, Role::Session | Role::Host))
             .collect();

@@ -11,7 +11,7 @@ impl Scanning<'_> {
     /// Asks the log, where the daemon serves a thread that a terminal may
     /// show. The same in every look, however far it goes.
     pub(super) fn find_terminals(&mut self) {
-        let processes = self.scan.look.processes_of(self.scan.home);
+        let processes = self.scan.processes();
         let (serving, others): (Vec<_>, Vec<_>) = processes.partition(|process| {
             let pid = process.process.pid;
             self.has_lock(pid) || self.has_open(pid)

@@ -87,7 +87,7 @@ impl<'a> Scanning<'a> {
 
     /// The processes of this home that serve sessions, or may come to.
     pub(super) fn servers(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        let processes = self.scan.look.processes_of(self.scan.home);
+        let processes = self.scan.processes();
         processes.filter(|process| matches!(process.role, Role::Session | Role::Host))
     }
 

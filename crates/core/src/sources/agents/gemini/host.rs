@@ -14,7 +14,7 @@ use crate::adapter::{AgentProcess, Role};
 
 impl<'a> Scanning<'a> {
     fn hosts(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
-        let processes = self.scan.look.processes_of(self.scan.home);
+        let processes = self.scan.processes();
         processes.filter(|process| process.role == Role::Host)
     }
 
