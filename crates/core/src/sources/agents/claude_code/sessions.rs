@@ -227,6 +227,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Adds those in the folder of a directory.
     fn add_of_folder(&mut self, process: &AgentProcess, directory: &Path, folder: &Path) {
         let mut sessions = self.listed(folder).transcripts();
         sessions.retain(|(session, _)| {
@@ -252,6 +253,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Adds a session that any process of the agent may be serving.
     fn add_pairable(&mut self, session: SessionId, transcript: PathBuf) -> Option<&mut Sketch> {
         let last = self.read(&transcript, read_last).unwrap_or_default();
         self.add_found(session.clone(), transcript);
@@ -388,8 +390,9 @@ impl<'a> Sessions<'a> {
         }
         for (is_of_sessions, folder) in folders {
             for (parent, sub_agent) in beside_sessions(&self.listed(&folder).sub_agents) {
-                let is_listed = is_of_sessions && self.claimed.contains(&parent);
-                if !is_listed && self.sketches.contains_key(&parent) {
+                // Outside of worktrees, a session with a record keeps its own below.
+                let is_elsewhere = is_of_sessions && self.claimed.contains(&parent);
+                if !is_elsewhere && self.sketches.contains_key(&parent) {
                     self.add_sub_agent(&parent, sub_agent);
                 }
             }

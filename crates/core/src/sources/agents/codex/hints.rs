@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use super::AGENT;
 use super::header::Origin;
 use super::session_index::{INDEX, read_names};
-use super::state_db::{Failure, StateDb};
+use super::state_db::StateDb;
 use crate::machine::problem::Problem;
+
+/// What could not be read, and why.
+pub(super) type Failure = (PathBuf, String);
 
 /// Facts about a thread that come from outside of the thread's own files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

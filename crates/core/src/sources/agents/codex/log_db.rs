@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use whosup_process::Pid;
 use whosup_sidecar::file::{Links, facts};
 
-use super::state_db::{Failure, newest};
+use super::hints::Failure;
+use super::state_db::newest;
 use crate::adapter::Opening;
 use crate::sources::agents::kit::database::with_wal;
 use crate::sources::sqlite::{Database, SqliteError, integer, text};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::state_db::Failure;
+use super::hints::Failure;
 use crate::adapter::Opening;
 
 /// Returns no openings: this build reads no databases.

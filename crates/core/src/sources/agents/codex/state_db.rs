@@ -13,7 +13,7 @@ use crate::sources::agents::kit::folder::names_in;
 use crate::sources::sqlite::{Database, SqliteError, text};
 
 use super::header::Origin;
-use super::hints::Hint;
+use super::hints::{Failure, Hint};
 
 /// How many entries of a home are read.
 const HOME_ENTRIES_MAX: usize = 100_000;
@@ -32,9 +32,6 @@ const COLUMNS: [&str; 7] = [
     "first_user_message",
     "source",
 ];
-
-/// What could not be read, and why.
-pub(super) type Failure = (PathBuf, String);
 
 /// The database of a home whose name begins with `kind` and has the highest number.
 pub(super) fn newest(home: &Path, kind: &str) -> Result<Option<PathBuf>, Failure> {

@@ -1,12 +1,9 @@
 //! In the place of the state database, in a build that can't read one.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::hints::Hint;
-
-/// What could not be read, and why.
-pub(super) type Failure = (PathBuf, String);
+use super::hints::{Failure, Hint};
 
 /// There is none.
 #[derive(Debug)]

@@ -60,7 +60,8 @@ pub(crate) fn who_holds(
     Ok(held)
 }
 
-/// Does the same, and keeps the holders that were found before an error.
+/// Adds the holders of `files` to `held`, as [`who_holds`] finds them. After an error, those
+/// that were found before it are there.
 ///
 /// # Errors
 ///
