@@ -35,7 +35,6 @@ pub mod sessions;
 pub mod sources;
 pub mod views;
 
-#[cfg(feature = "reader")]
 pub use views::reader;
 pub use whosup_process as process;
 pub use whosup_sidecar as sidecar;

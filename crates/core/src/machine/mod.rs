@@ -5,7 +5,6 @@
 //! wait bounded. [`reachable`] avoids mounts that hang, and [`problem`] reports failed looks.
 
 pub mod command;
-#[cfg(feature = "reader")]
 pub(crate) mod composed;
 pub mod mounts;
 pub mod observer;

@@ -14,7 +14,6 @@ use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::machine::problem::Problem;
 use crate::sessions::resources::Resources;
 use crate::sources::panes::{self, Pane};
-#[cfg(feature = "reader")]
 use crate::sources::usage::Usage;
 
 /// How long an orphan stays in the default view, in milliseconds.
@@ -87,7 +86,6 @@ pub struct Session {
     /// What its own files say; empty until it is described.
     pub description: Description,
     /// What it used; `None` until it is counted.
-    #[cfg(feature = "reader")]
     pub usage: Option<Usage>,
     /// What the processes use; `None` if that was not measured.
     pub resources: Option<Resources>,

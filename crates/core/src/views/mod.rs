@@ -4,10 +4,7 @@
 //! other programs (`reader`).
 
 pub mod explain;
-#[cfg(feature = "reader")]
 pub mod limits;
-#[cfg(feature = "reader")]
 pub mod reader;
-#[cfg(feature = "reader")]
 pub mod usage;
 pub mod wire;

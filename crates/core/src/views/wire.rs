@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-#[cfg(feature = "reader")]
 pub use convert::{limits, usage};
 pub use convert::{problem, resources, session, snapshot, timestamp};
 

@@ -486,7 +486,6 @@ impl Draft {
             resources: None,
             pane: None,
             is_dismissed: false,
-            #[cfg(feature = "reader")]
             usage: None,
             evidence,
         }

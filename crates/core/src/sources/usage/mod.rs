@@ -4,11 +4,9 @@
 //! Out: sums by model, branch, directory and quarter of an hour ([`Slot`]), and where to
 //! count on ([`Counted`]). Nothing is written here: a cache hands in what it kept.
 
-#[cfg(feature = "reader")]
 mod cost;
 mod counter;
 mod kept;
-#[cfg(feature = "reader")]
 mod prices;
 mod sums;
 mod tally;
@@ -16,11 +14,9 @@ mod tally;
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests;
 
-#[cfg(feature = "reader")]
 pub use self::cost::{Cost, NO_MODEL, Usage};
 pub use self::counter::{Counted, Counting};
 pub use self::kept::{Kept, KeptSession, Shelf};
-#[cfg(feature = "reader")]
 pub use self::prices::Prices;
 pub use self::sums::{QUARTER_MS, Slot, Sums};
 pub use self::tally::Tally;

@@ -13,7 +13,6 @@ use super::{
     WireResume, WireSession, WireSnapshot, WireText, WireTreeResources, WireTurn, WireUnattributed,
     WireUsage,
 };
-#[cfg(feature = "reader")]
 use crate::adapter::AccountLimit;
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::phase::{Phase, WaitingFor};
@@ -24,9 +23,7 @@ use crate::machine::problem::Problem;
 use crate::sessions::resources::Resources;
 use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Unattributed};
 use crate::sources::panes::Pane;
-#[cfg(feature = "reader")]
 use crate::sources::usage::Usage;
-#[cfg(feature = "reader")]
 use crate::views::limits::Limits;
 
 /// The wire form of a whole snapshot.
@@ -116,7 +113,7 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .map(|ms| Duration::from_millis(ms).as_secs_f64()),
         context: described.context.map(context),
         turn: described.turn.map(turn),
-        usage: wire_usage(session),
+        usage: usage_of(session),
         resources: session.resources.as_ref().map(resources),
         pane: session.pane.as_ref().map(pane),
         files: files(session),
@@ -158,19 +155,11 @@ pub fn resources(resources: &Resources) -> WireResources {
     }
 }
 
-#[cfg(feature = "reader")]
-fn wire_usage(session: &Session) -> Option<WireUsage> {
+fn usage_of(session: &Session) -> Option<WireUsage> {
     session.usage.as_ref().map(usage)
 }
 
-// Without prices, usage is not counted.
-#[cfg(not(feature = "reader"))]
-const fn wire_usage(_: &Session) -> Option<WireUsage> {
-    None
-}
-
 /// The wire form of what was used.
-#[cfg(feature = "reader")]
 #[must_use]
 pub fn usage(usage: &Usage) -> WireUsage {
     let (sums, cost) = (&usage.sums, &usage.cost);
@@ -195,7 +184,6 @@ pub fn usage(usage: &Usage) -> WireUsage {
 }
 
 /// The wire form of the limits that hold at an instant.
-#[cfg(feature = "reader")]
 #[must_use]
 pub fn limits(limits: &[Limits], now_ms: i64) -> Vec<super::WireLimit> {
     let one = |of: &Limits, limit: &AccountLimit| super::WireLimit {

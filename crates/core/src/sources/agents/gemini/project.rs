@@ -11,7 +11,6 @@
 //! the list the rest may be the prefix of any path.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -19,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use whosup_sidecar::file::Links;
 
 use crate::sources::agents::kit::document::parse_document;
+use crate::sources::agents::kit::hex::hex;
 use crate::sources::agents::kit::reading::read_if_there;
 
 /// How long `projects.json` may be.
@@ -76,11 +76,7 @@ pub(super) fn folders_in(home: &Path) -> PathBuf {
 /// The folder of a directory in releases before 0.30, and in later releases until it is
 /// moved: the hash of its path.
 pub(super) fn hashed_slug(root: &Path) -> Option<String> {
-    let mut slug = String::new();
-    for byte in Sha256::digest(root.to_str()?.as_bytes()) {
-        write!(slug, "{byte:02x}").ok()?;
-    }
-    Some(slug)
+    Some(hex(Sha256::digest(root.to_str()?.as_bytes())))
 }
 
 /// Reads `projects.json`: which slug a directory has. None is the same as an
