@@ -88,7 +88,6 @@ impl<'a> Scanning<'a> {
         let (scan, subject) = (&self.scan, Subject::Holder(pid));
         Some(Claim {
             dated_at_ms: thread_id::born_at_ms(thread.as_str()),
-            modified_at_ms: None,
             serving: self.serving(thread, pid),
             ..scan.claim_by_file(thread, subject, evidence, &facts)
         })
@@ -110,7 +109,6 @@ impl<'a> Scanning<'a> {
         let scan = &self.scan;
         Some(Claim {
             exclusivity: Exclusivity::Exclusive,
-            modified_at_ms: None,
             ..scan.claim_by_file(thread, Subject::Released, evidence, &facts)
         })
     }

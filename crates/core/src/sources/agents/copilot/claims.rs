@@ -44,6 +44,9 @@ impl Scanning<'_> {
         let claims = sessions.flat_map(|session| self.claims_of(session));
         self.scan.claims = claims.map(Box::new).collect();
         self.scan.report_untrusted();
+        let unconnected = self.servers().map(|server| server.process.pid);
+        let unconnected = unconnected.filter(|pid| !self.is_connected(*pid));
+        self.unconnected = unconnected.collect();
         // There may be very many, and each is held once.
         let sessions = std::mem::take(&mut self.sessions).into_values();
         let sketches = sessions.map(|session| Box::new(self.sketch(&session)));
@@ -214,7 +217,6 @@ impl Scanning<'_> {
                 let evidence = Evidence::new(EvidenceKind::Lock, lock.path.clone(), says);
                 let (scan, subject) = (&self.scan, Subject::Holder(*pid));
                 claims.push(Claim {
-                    modified_at_ms: None,
                     ..scan.claim_by_file(&session.id, subject, evidence, &lock.facts)
                 });
             }
@@ -319,7 +321,6 @@ impl Scanning<'_> {
         let evidence = Evidence::new(EvidenceKind::LockFile, self.open_path.clone(), says);
         let scan = &self.scan;
         Some(Claim {
-            modified_at_ms: None,
             ..scan.claim_by_file(&session.id, subject, evidence, facts)
         })
     }

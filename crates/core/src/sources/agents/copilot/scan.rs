@@ -40,6 +40,8 @@ pub(super) struct Scanning<'a> {
     pub(super) lasts: BTreeMap<SessionId, Description>,
     /// What each process shows.
     pub(super) shown: BTreeMap<Pid, Shown>,
+    /// The processes that neither a log nor a lock connects with a session.
+    pub(super) unconnected: BTreeSet<Pid>,
 }
 
 /// The log of a process.
@@ -82,6 +84,7 @@ impl<'a> Scanning<'a> {
             held: BTreeMap::new(),
             lasts: BTreeMap::new(),
             shown: BTreeMap::new(),
+            unconnected: BTreeSet::new(),
         }
     }
 

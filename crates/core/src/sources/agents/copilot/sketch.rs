@@ -52,7 +52,7 @@ impl Scanning<'_> {
             let used_at_ms = used_at_ms.filter(|at| began.is_ok_and(|began| at >= began))?;
             let mut locks = session.locks.iter();
             let has_lock = locks.any(|lock| !lock.is_hold && lock.pid == pid);
-            let is_free = server.role == Role::Session && !self.is_connected(pid);
+            let is_free = server.role == Role::Session && self.unconnected.contains(&pid);
             let says = format!("a lock names process {pid}, and it was used since");
             let is_clue = has_lock && is_free && !self.is_unused(session, pid);
             is_clue.then(|| Clue::run(pid, used_at_ms, says))

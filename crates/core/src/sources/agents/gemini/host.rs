@@ -58,7 +58,6 @@ impl<'a> Scanning<'a> {
             let subject = Subject::Process(pid);
             self.scan.claim(Claim {
                 serving: Serving::Many,
-                modified_at_ms: None,
                 ..self.scan.claim_by_file(&chat.id, subject, evidence, &facts)
             });
         }

@@ -67,7 +67,6 @@ fn read_one(
     let evidence = Evidence::new(EvidenceKind::Transcript, parent.path.clone(), says);
     let ended = facts.map(|facts| Claim {
         dated_at_ms: parent.last_at_ms,
-        modified_at_ms: None,
         exclusivity: Exclusivity::Exclusive,
         ..scanning
             .scan

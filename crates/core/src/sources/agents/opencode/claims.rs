@@ -158,7 +158,6 @@ impl Scanning<'_> {
         let scan = &self.scan;
         Some(Claim {
             dated_at_ms: at_ms,
-            modified_at_ms: None,
             exclusivity: Exclusivity::Exclusive,
             ..scan.claim_by_file(&row.id, Subject::Released, evidence, &facts)
         })
