@@ -132,20 +132,24 @@ pub trait Adapter: Send + Sync {
     /// With [`Depth::Live`] it starts from the processes and from what is keyed
     /// by PID or held, and reads only what these lead to; with [`Depth::All`]
     /// it walks every session on disk.
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan>;
+    ///
+    /// For most agents a function does it ([`Profile::scan`]).
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        (self.profile().scan)(look, home)
+    }
 
     /// Reads a session's title, model and so on from the session's own files.
     /// Called only for sessions that are to be shown.
     ///
-    /// For most agents these are in the transcript ([`Profile::dialect`]).
-    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let _ = look;
+    /// For most agents these are in the transcript ([`Profile::dialect`]), or the scan has read
+    /// them ([`Sketch::described`]).
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
+        let Some(dialect) = self.profile().dialect else {
+            return Found::clean(sketch.described.as_deref().cloned().unwrap_or_default());
+        };
+        let agent = AgentId::from_static(self.profile().id);
         let path = sketch.transcript.as_deref();
-        let dialect = self.profile().dialect;
-        let described = dialect.zip(path).and_then(|(dialect, path)| {
-            let agent = AgentId::from_static(self.profile().id);
-            dialect.describe(&agent, path)
-        });
+        let described = path.and_then(|path| dialect.describe(&agent, path));
         described.unwrap_or_default()
     }
 
@@ -177,13 +181,7 @@ pub trait Adapter: Send + Sync {
     /// The last messages of a session, oldest first, at most `messages_max`.
     ///
     /// For most agents these are in the transcript ([`Profile::dialect`]).
-    fn messages(
-        &self,
-        machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
-        let _ = machine;
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let agent = AgentId::from_static(self.profile().id);
         let dialect = self.profile().dialect;
         let messages = dialect
@@ -275,6 +273,8 @@ pub struct Profile {
     pub watched: &'static [Watched],
     /// How its programs are recognized, and what their arguments mean.
     pub programs: &'static CommandLine,
+    /// Reads the claims of one home; see [`Adapter::scan`].
+    pub scan: fn(&Look<'_>, &Home) -> Found<AgentScan>,
     /// The format and settings of its hooks; `None` for an agent without hooks.
     pub hooks: Option<&'static Hooks>,
     /// How usage is counted; `None` if the agent records none.
@@ -306,6 +306,7 @@ impl Profile {
         resumes_in_silence: false,
         watched: &[],
         programs: &CommandLine::NONE,
+        scan: |_, _| Found::default(),
         hooks: None,
         counting: None,
         dialect: None,

@@ -90,7 +90,7 @@ impl Describer<'_> {
             return vec![problem];
         }
         if let Some(adapter) = session.adapter {
-            let description = adapter.describe(&self.0, &session.sketch);
+            let description = adapter.describe(&session.sketch);
             session.description = description.take(&mut problems);
             future_dates::take_out_of_description(
                 &mut session.description,

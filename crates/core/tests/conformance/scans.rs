@@ -155,22 +155,15 @@ fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
 fn a_sketch_that_leads_nowhere_is_described_as_nothing() {
     check_all(|adapter| {
         let directory = tempfile::tempdir().unwrap();
-        let machine = machine(directory.path());
         let mut sketch = Sketch::new(SessionKey {
             home: directory.path().to_owned().into(),
             ..key(adapter, ID)
         });
-        let look = Look {
-            machine: &machine,
-            depth: &Depth::Live,
-            processes: &[],
-            matcher: whosup_core::judging::attribution::LAUNCHES,
-        };
-        let without = adapter.describe(&look, &sketch);
-        let without_messages = adapter.messages(&machine, &sketch, 5).found;
+        let without = adapter.describe(&sketch);
+        let without_messages = adapter.messages(&sketch, 5).found;
         sketch.transcript = Some(directory.path().join("gone.jsonl"));
-        let gone = adapter.describe(&look, &sketch);
-        adapter.messages(&machine, &sketch, 5);
+        let gone = adapter.describe(&sketch);
+        adapter.messages(&sketch, 5);
         lacks([
             (
                 without.found.title.is_none() && without_messages.is_empty(),

@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
                 found: Vec::new(),
                 problems: vec![problem],
             },
-            None => adapter.messages(self.machine, &sketch, messages_max),
+            None => adapter.messages(&sketch, messages_max),
         }
     }
 

@@ -131,7 +131,7 @@ impl Adapter for ClaudeCode {
         sessions.finish()
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let mut problems = Vec::new();
         let transcript = match &sketch.transcript {
             Some(transcript) => Some(transcript.clone()),

@@ -44,11 +44,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 use whosup_sidecar::AgentId;
 
-use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Look, Message, Profile, Program, Sketch, Watched,
-};
+use crate::adapter::{Adapter, Description, Message, Profile, Program, Sketch, Watched};
+use crate::machine::Environment;
 use crate::machine::problem::{Found, Problem};
-use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::document::{count_documents, from_document};
 
 /// The id of this agent.
@@ -76,6 +74,7 @@ static PROFILE: Profile = Profile {
         Watched::tree("sessions"),
     ],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     counting: Some(&message::COUNTING),
     resume: &["cline", "--id", "{id}"],
     ..Profile::USUAL
@@ -99,11 +98,7 @@ impl Adapter for Cline {
             .map_or_else(|| self.homes(environment), |home| vec![home])
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let described = sketch.described.as_deref().cloned().unwrap_or_default();
         let path = sketch.transcript.as_deref();
         let last = from_document(&AGENT, path, message::MESSAGES_BYTES_MAX, |document| {
@@ -129,12 +124,7 @@ impl Adapter for Cline {
         Some(count_documents(&AGENT, sketches, bytes_max, count))
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let path = sketch.transcript.as_deref();
         from_document(&AGENT, path, message::MESSAGES_BYTES_MAX, |document| {
             message::last_of(document, messages_max)

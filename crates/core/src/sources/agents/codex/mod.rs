@@ -53,10 +53,7 @@ mod tree;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::PhaseFact;
-use crate::adapter::{
-    Adapter, AgentScan, Description, Home, LimitRecord, Look, Message, Profile, Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, Description, LimitRecord, Message, Profile, Sketch, Watched};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::{LAST_BOUNDS, find_last};
 use crate::sources::transcript::TranscriptFile;
@@ -83,6 +80,7 @@ static PROFILE: Profile = Profile {
         Watched::at("logs_2.sqlite-wal"),
     ],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&record::COUNTING),
     resume: &["codex", "resume", "{id}"],
@@ -106,11 +104,7 @@ impl Adapter for Codex {
         terminal_title::split(title).1
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         describe::describe(sketch)
     }
 
@@ -119,12 +113,7 @@ impl Adapter for Codex {
         find_last(&file, LAST_BOUNDS, limits::of_record).ok()?
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         describe::messages(sketch, messages_max)
     }
 }

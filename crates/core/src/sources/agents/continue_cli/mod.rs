@@ -33,10 +33,7 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use self::document::{BYTES_MAX, DIALECT};
-use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, Description, Message, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::document::{count_documents, from_document};
 
@@ -56,6 +53,7 @@ static PROFILE: Profile = Profile {
     checked_against: "1.5.47, 2026-11",
     watched: &[Watched::at("sessions")],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     counting: Some(&document::COUNTING),
     // The only option that takes an id is `--fork`. It continues the conversation under a
     // new id, where `--resume` would take whatever file was modified last.
@@ -68,11 +66,7 @@ impl Adapter for Continue {
         &PROFILE
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let path = sketch.transcript.as_deref();
         from_document(&AGENT, path, BYTES_MAX, |document| Description {
             last_activity_at_ms: sketch.last_record_at_ms.max(sketch.perhaps_until_ms),
@@ -92,12 +86,7 @@ impl Adapter for Continue {
         Some(problems)
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let path = sketch.transcript.as_deref();
         from_document(&AGENT, path, BYTES_MAX, |document| {
             DIALECT.messages_in(document::history(document), messages_max)

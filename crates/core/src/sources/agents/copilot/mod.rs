@@ -37,7 +37,7 @@ use whosup_sidecar::AgentId;
 use self::events::DIALECT;
 use self::workspace::Workspace;
 use crate::adapter::phase::Phase;
-use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
+use crate::adapter::{Adapter, Description, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::dialect::{is_missing, joined};
@@ -65,6 +65,7 @@ static PROFILE: Profile = Profile {
         Watched::at("logs"),
     ],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&events::COUNTING),
     dialect: Some(&DIALECT),
@@ -77,11 +78,7 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let sessions = sketch.key.home.join("session-state");
         let directory = sessions.join(sketch.key.session.as_str());
         let mut problems = Vec::new();

@@ -32,8 +32,8 @@ use whosup_sidecar::AgentId;
 
 use self::database::ProjectDb;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Sketch,
-    TurnTokens, WatchPath,
+    Adapter, Description, Home, Invocation, Message, Profile, Program, Sketch, TurnTokens,
+    WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -61,6 +61,7 @@ static PROFILE: Profile = Profile {
     detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     counting: Some(&tokens::COUNTING),
     ..Profile::USUAL
 };
@@ -87,11 +88,7 @@ impl Adapter for Crush {
             .filter(|named| named.contains('-'))
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let read = read_of(sketch, |database, session| {
             let newest = database.newest_messages(session, REPLIES_MAX)?;
             // Without its counts there is still the rest of it.
@@ -147,12 +144,7 @@ impl Adapter for Crush {
         Some(problems)
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let read = read_of(sketch, |database, session| {
             database.newest_messages(session, messages_max)
         });

@@ -24,7 +24,7 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use self::transcript::{DIALECT, Outline};
-use crate::adapter::{Adapter, AgentScan, Description, Home, Look, Profile, Sketch, Watched};
+use crate::adapter::{Adapter, Description, Profile, Sketch, Watched};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::reading::{count_each, found_or_problem, open_if_there};
@@ -46,6 +46,7 @@ static PROFILE: Profile = Profile {
     checked_against: "0.225.2, 2026-11, read and not seen running",
     watched: &[Watched::tree("sessions")],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&tokens::COUNTING),
     dialect: Some(&DIALECT),
@@ -58,11 +59,7 @@ impl Adapter for Droid {
         &PROFILE
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let Some(path) = &sketch.transcript else {
             return Found::default();
         };

@@ -66,10 +66,10 @@ fn a_home_has_claims_sketches_and_problems() {
         assert_eq!(ids.collect::<Vec<_>>(), right);
         let messages = problems.iter().map(|one| one.message.as_str());
         assert_eq!(messages.collect::<Vec<_>>(), ["`pid` is not an integer"]);
-        let described = Example.describe(&look, &found.sketches[0]).found;
+        let described = Example.describe(&found.sketches[0]).found;
         assert_eq!(described.title.as_deref(), Some("fix it"));
         assert_eq!(described.phase, Some(Phase::Idle));
-        let said = Example.messages(&machine, &found.sketches[0], 9).found;
+        let said = Example.messages(&found.sketches[0], 9).found;
         assert_eq!(said.len(), 2);
     }
 }

@@ -36,10 +36,7 @@ mod transcript;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
-use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, Watched,
-};
-use crate::machine::Machine;
+use crate::adapter::{Adapter, Description, Message, Profile, Sketch, Watched};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_there;
 use crate::sources::agents::kit::reading::found_at;
@@ -65,6 +62,7 @@ static PROFILE: Profile = Profile {
     resumes_from_anywhere: false,
     watched: &[Watched::tree("tmp"), Watched::at("projects.json")],
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&message::COUNTING),
     resume: &["gemini", "--resume", "{id}"],
@@ -91,11 +89,7 @@ impl Adapter for Gemini {
         (!word.is_empty()).then(|| fact.in_word(word))
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let Some(path) = sketch.transcript.as_deref() else {
             return Found::default();
         };
@@ -108,12 +102,7 @@ impl Adapter for Gemini {
         found_at(&AGENT, path, found, problem)
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let path = sketch.transcript.as_deref();
         path.map(|path| transcript::messages(path, messages_max))
             .unwrap_or_default()

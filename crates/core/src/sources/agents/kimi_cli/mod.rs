@@ -95,7 +95,7 @@ impl Adapter for KimiCli {
         reading.finish()
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         // Nor has it a title: that is written when a turn has ended.
         if sketch.lacks_transcript && sketch.transcript.is_none() {
             return Found::clean(of_untouched());

@@ -132,13 +132,7 @@ fn a_session_without_a_prompt_is_born_with_its_directory() {
     assert_eq!(sketch.last_record_at_ms, None);
     assert_eq!(sketch.unclaimed, Unclaimed::Owner);
     assert_eq!(sketch.work_dir, Some(PathBuf::from(WORK_DIR)));
-    let look = Look {
-        machine: &world.machine,
-        depth: &Depth::Live,
-        processes: &world.processes,
-        matcher: crate::judging::attribution::LAUNCHES,
-    };
-    let described = KimiCli.describe(&look, sketch);
+    let described = KimiCli.describe(sketch);
     assert_eq!(described.problems, []);
     assert_eq!(described.found.phase, Some(Phase::Idle));
 }
@@ -182,12 +176,6 @@ fn only_a_session_that_has_no_transcript_is_described_as_untouched() {
     world.session("empty");
     let odd = world.session("odd");
     std::fs::create_dir(odd.join("wire.jsonl")).expect("a directory");
-    let look = Look {
-        machine: &world.machine,
-        depth: &Depth::All,
-        processes: &[],
-        matcher: crate::judging::attribution::LAUNCHES,
-    };
     let sketches = world.scan(&Depth::All).found.sketches;
     let described = |id: &str| {
         let mut sketches = sketches.iter();
@@ -196,7 +184,7 @@ fn only_a_session_that_has_no_transcript_is_described_as_untouched() {
             .expect("it")
             .clone();
         sketch.work_dir = Some(WORK_DIR.into());
-        KimiCli.describe(&look, &sketch)
+        KimiCli.describe(&sketch)
     };
     let empty = described("empty");
     assert_eq!(empty.found.phase, Some(Phase::Idle));

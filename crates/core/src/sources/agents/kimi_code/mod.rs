@@ -83,7 +83,7 @@ impl Adapter for KimiCode {
         Reading::new(look, home).walk()
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         FILES.describe(sketch, |path, found| {
             let Some(state) = state::read(path, sketch.key.session.as_str())? else {
                 return Ok(());

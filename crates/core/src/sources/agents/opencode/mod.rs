@@ -61,8 +61,7 @@ use whosup_sidecar::AgentId;
 
 use self::database::SessionDb;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Sketch,
-    WatchPath,
+    Adapter, AgentScan, Home, Invocation, Look, Message, Profile, Program, Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -155,16 +154,7 @@ impl Adapter for OpenCode {
         scan::scan(self.0, look, home)
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        Found::clean(sketch.described.as_deref().cloned().unwrap_or_default())
-    }
-
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let mut problems = Vec::new();
         let mut found = Vec::new();
         for path in self.0.databases_of(&sketch.key.home, &mut problems) {

@@ -126,7 +126,7 @@ impl Adapter for QwenCode {
         reading.finish()
     }
 
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let path = sketch.transcript.as_deref();
         let described = path.and_then(|path| DIALECT.describe(&AGENT, path));
         let mut described = described.unwrap_or_default();

@@ -30,9 +30,7 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::Phase;
-use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Look, Message, Profile, Sketch, WatchPath,
-};
+use crate::adapter::{Adapter, Description, Home, Message, Profile, Sketch, WatchPath};
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::reading::{count_each, found_or_problem};
@@ -53,6 +51,7 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.2, 2026-11",
     has_session_at_launch: true,
     programs: &process::PROGRAMS,
+    scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&tokens::COUNTING),
     resume: &["vibe", "--resume", "{id}"],
@@ -64,11 +63,7 @@ impl Adapter for Vibe {
         &PROFILE
     }
 
-    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
-    }
-
-    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let Some(directory) = &sketch.transcript else {
             // It waits for its first prompt.
             return Found::clean(Description {
@@ -103,12 +98,7 @@ impl Adapter for Vibe {
         Some(count_each(sketches, read, each))
     }
 
-    fn messages(
-        &self,
-        _machine: &Machine,
-        sketch: &Sketch,
-        messages_max: usize,
-    ) -> Found<Vec<Message>> {
+    fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         found_or_problem(match sketch.transcript.as_deref() {
             None => Ok(Vec::new()),
             Some(directory) if early::is_early(directory) => {
