@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::row::plain_prompt;
 use crate::adapter::{Message, MessageRole};
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in, value_at,
+    self, Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in, value_at,
 };
 use crate::sources::usage::Counting;
 
@@ -87,11 +87,7 @@ fn parts(message: &Value) -> Vec<Message> {
         _ => return Vec::new(),
     };
     let at_ms = message.get("ts").and_then(Value::as_i64);
-    let of = |role, text: &str| Message {
-        role,
-        at_ms,
-        text: text.to_owned(),
-    };
+    let of = |role, text: &str| dialect::message(role, at_ms, text);
     let part_of = |part: &Value| {
         let field = |key: &str| part.get(key).and_then(Value::as_str);
         match field("type")? {

@@ -132,8 +132,10 @@ impl Adapter for Crush {
         for (path, sessions) in sessions_by(sketches, |sketch| sketch.transcript.as_deref()) {
             let read = ProjectDb::read(path).and_then(|database| {
                 for (at, session) in sessions {
-                    if let Some(database) = &database {
-                        each(at, &database.counted(session)?);
+                    let records = database.as_ref().map(|database| database.counted(session));
+                    match records.transpose()?.unwrap_or_default().as_slice() {
+                        [] => {}
+                        records => each(at, records),
                     }
                 }
                 Ok(())

@@ -66,7 +66,7 @@ use crate::adapter::{
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::database::{sessions_by, with_wal};
-use crate::sources::agents::kit::folder::{metadata, names_in};
+use crate::sources::agents::kit::folder::{list_or_report, metadata};
 use crate::sources::agents::kit::reading::found_or_problem;
 
 /// The variable that moves the data of all programs.
@@ -243,16 +243,23 @@ impl Relative {
         if is_database(home) {
             return vec![home.to_owned()];
         }
-        let names = names_in(home, scan::HOME_ENTRIES_MAX);
-        let names = names.map_err(|error| Problem::at(&self.id(), home, error));
-        let names = found_or_problem(names).take(problems);
+        let mut report = |why: String| problems.push(Problem::at(&self.id(), home, why));
+        let names = list_or_report(home, scan::HOME_ENTRIES_MAX, &mut report);
         let is_its = |name: &&str| {
             let stem = name.strip_suffix(".db").unwrap_or_default();
             let mut others = self.other_databases.iter();
             stem == self.profile.id || others.any(|start| stem.starts_with(start))
         };
-        let its = names.texts().filter(is_its).take(scan::DATABASES_MAX);
-        its.map(|name| home.join(name)).collect()
+        let mut its = names.texts().filter(is_its);
+        let databases = its.by_ref().take(scan::DATABASES_MAX);
+        let databases = databases.map(|name| home.join(name)).collect();
+        if its.next().is_some() {
+            report(format!(
+                "it has more than {} databases",
+                scan::DATABASES_MAX
+            ));
+        }
+        databases
     }
 
     /// Reads something in the database at `path`.
@@ -276,4 +283,24 @@ fn directory_of(home: &Path) -> &Path {
 fn is_database(home: &Path) -> bool {
     home.extension().is_some_and(|end| end == "db")
         || metadata(home).is_ok_and(|home| home.is_file())
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_beyond_the_bound_are_reported() {
+        let home = tempfile::tempdir().unwrap();
+        for number in 0..=scan::DATABASES_MAX {
+            let name = format!("opencode-{number:02}.db");
+            std::fs::write(home.path().join(name), "").unwrap();
+        }
+        let mut problems = Vec::new();
+        let databases = OPENCODE.0.databases_of(home.path(), &mut problems);
+        assert_eq!(databases.len(), scan::DATABASES_MAX);
+        let messages: Vec<_> = problems.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(messages, ["it has more than 16 databases"]);
+    }
 }

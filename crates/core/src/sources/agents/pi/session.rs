@@ -7,7 +7,7 @@ use whosup_sidecar::SessionId;
 
 use super::AGENT;
 use super::session_dir::{folder_of, moved_to};
-use super::transcript::{self, Header, Outline, Prompts};
+use super::transcript::{self, Header, Outline};
 use crate::adapter::claim::CLOCK_SLACK_MS;
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
 use crate::machine::problem::Found;
@@ -106,12 +106,10 @@ impl<'a> Reading<'a> {
             }
             let mut sketch = self.sketch(id, session);
             if !seekers.is_empty() {
-                let prompts = TranscriptFile::open(&session.path)
-                    .and_then(|file| transcript::prompts(&file))
-                    .unwrap_or_else(|error| {
-                        self.scan.problem(&session.path, error.reason());
-                        Prompts::default()
-                    });
+                let read = TranscriptFile::open(&session.path);
+                let read = read.and_then(|file| transcript::prompts(&file));
+                let prompts = self.scan.read_or_report(&session.path, read);
+                let prompts = prompts.unwrap_or_default();
                 let is_run = |process: &&AgentProcess| process.process.tty.is_none();
                 if session.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
                     sketch.is_headless = Some(true);
