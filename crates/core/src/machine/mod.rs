@@ -25,6 +25,10 @@ use crate::machine::observer::{About, Observer, Step};
 /// The clock of this machine, in milliseconds since 1970. A [`Machine`] keeps the time of its
 /// look: [`Machine::now_ms`].
 #[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the clock"
+)]
 pub fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
@@ -176,10 +180,7 @@ impl Machine {
 
     /// This computer, now: looks at the process table once.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "when a look begins")]
     pub fn here() -> Self {
         Self::new(
             Environment::here(),

@@ -17,7 +17,6 @@ pub(crate) mod future_dates;
 pub mod panes;
 pub mod recognize;
 pub mod record;
-#[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 pub mod transcript;
 pub mod trust;

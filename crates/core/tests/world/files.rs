@@ -109,7 +109,6 @@ pub fn copy_tree(from: &Path, to: &Path, home: &Path) {
 
 /// Makes a database as a program leaves it that is still using it: in WAL mode,
 /// with all that was written in the WAL.
-#[cfg(feature = "sqlite")]
 fn make_database(path: &Path, sql: &str) {
     use rusqlite::config::DbConfig;
 
@@ -133,12 +132,6 @@ fn make_database(path: &Path, sql: &str) {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         }
     }
-}
-
-/// This build can't make one, and can't read one either.
-#[cfg(not(feature = "sqlite"))]
-fn make_database(path: &Path, sql: &str) {
-    fs::write(path, sql).unwrap();
 }
 
 fn expand_bytes(bytes: Vec<u8>, home: &Path) -> Vec<u8> {

@@ -30,7 +30,6 @@
 //! start.
 
 mod beyond;
-#[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod log;
 mod manifest;

@@ -34,14 +34,12 @@ mod hints;
 mod hooks;
 mod limits;
 mod locks;
-#[cfg_attr(not(feature = "sqlite"), path = "log_db_without.rs")]
 mod log_db;
 mod process;
 mod record;
 mod rollout;
 mod scan;
 mod session_index;
-#[cfg_attr(not(feature = "sqlite"), path = "state_db_without.rs")]
 mod state_db;
 mod tail;
 mod terminal_title;

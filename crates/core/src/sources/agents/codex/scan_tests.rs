@@ -214,7 +214,6 @@ fn one_root_and_forty_sub_agents_are_one_root_and_forty_sub_agents() {
 }
 
 /// resume-skills#196, cctop#225, codex#20165, codex#21619.
-#[cfg(feature = "sqlite")]
 mod with_a_database {
     use rusqlite::Connection;
 

@@ -16,7 +16,6 @@
 //! of several such sessions it is in the youngest, unless an older one went on
 //! after that. With a server (`CRUSH_CLIENT_SERVER`) that is not known either.
 
-#[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod process;
 mod project;

@@ -1,5 +1,4 @@
 //! Scans of projects with real locks and processes.
-#![cfg(feature = "sqlite")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

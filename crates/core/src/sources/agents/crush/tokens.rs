@@ -13,7 +13,6 @@ use crate::sources::usage::Counting;
 
 /// The row of a session that counts, without the cost of the sub-agents, which are
 /// sessions of their own.
-#[cfg(feature = "sqlite")]
 pub(super) const ROW: &str = "SELECT prompt_tokens, completion_tokens, cost - coalesce(
     (SELECT sum(cost) FROM sessions AS below WHERE below.parent_session_id = sessions.id), 0
     ) AS cost FROM sessions WHERE id = ?1";

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Sketch;
-#[cfg(feature = "sqlite")]
 use crate::sources::sqlite::{Database, SqliteError};
 
 /// How many sessions of a database are read.
-#[cfg(feature = "sqlite")]
 const SESSIONS_MAX: usize = 200_000;
 
 /// The sessions of a database, and what is wrong with some of its rows.
@@ -47,7 +45,6 @@ pub(crate) fn sessions_by<'s>(
 /// # Errors
 ///
 /// The table can't be read.
-#[cfg(feature = "sqlite")]
 pub(crate) fn read_sessions<R>(
     database: &Database,
     table: &str,
@@ -86,7 +83,6 @@ pub(crate) fn read_sessions<R>(
 }
 
 /// For functions whose errors are texts that don't name the database.
-#[cfg(feature = "sqlite")]
 impl From<SqliteError> for String {
     fn from(error: SqliteError) -> Self {
         error.reason()

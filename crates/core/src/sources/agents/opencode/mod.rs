@@ -36,20 +36,14 @@
 
 mod beyond;
 mod claims;
-#[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod fit;
 mod hooks;
 mod log;
-#[cfg(feature = "sqlite")]
 mod message;
 pub(super) mod process;
 mod run;
 mod scan;
-#[cfg_attr(
-    not(feature = "sqlite"),
-    expect(dead_code, reason = "what is only found in a database")
-)]
 mod session;
 mod sketches;
 mod tokens;
