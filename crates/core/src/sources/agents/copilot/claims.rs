@@ -216,9 +216,7 @@ impl Scanning<'_> {
                 );
                 let evidence = Evidence::new(EvidenceKind::Lock, lock.path.clone(), says);
                 let (scan, subject) = (&self.scan, Subject::Holder(*pid));
-                claims.push(Claim {
-                    ..scan.claim_by_file(&session.id, subject, evidence, &lock.facts)
-                });
+                claims.push(scan.claim_by_file(&session.id, subject, evidence, &lock.facts));
             }
         }
         claims
@@ -320,9 +318,7 @@ impl Scanning<'_> {
         }
         let evidence = Evidence::new(EvidenceKind::LockFile, self.open_path.clone(), says);
         let scan = &self.scan;
-        Some(Claim {
-            ..scan.claim_by_file(&session.id, subject, evidence, facts)
-        })
+        Some(scan.claim_by_file(&session.id, subject, evidence, facts))
     }
 
     /// A process that may have opened a session: the session is listed as open since that
