@@ -52,9 +52,13 @@ pub(crate) fn known(snapshot: &Value) -> Value {
 }
 
 /// Dates of processes are computed from a clock and a stamp, anew each time. That a process
-/// is stopped or goes on gives no event: it is seen at the next look, up to a minute later.
+/// is stopped or goes on gives no event: it is seen at the next look, up to a minute later. So
+/// it is with the end of a zombie: its session has exited before.
 fn without_jitter(name: &str, value: &Value) -> Value {
     let mut value = value.clone();
+    if name == "reason" && value == "zombie" {
+        value = json!("no-such-process");
+    }
     if ["owner", "client"].contains(&name) {
         value["started_at"] = Value::Null;
         value["stopped"] = Value::Null;
