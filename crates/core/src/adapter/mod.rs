@@ -141,7 +141,7 @@ pub trait Adapter: Send + Sync {
     /// Reads a session's title, model and so on from the session's own files.
     /// Called only for sessions that are to be shown.
     ///
-    /// For most agents these are in the transcript ([`Profile::dialect`]), or the scan has read
+    /// For most agents these are in the transcript (the dialect of its profile), or the scan has read
     /// them ([`Sketch::described`]).
     fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let Some(dialect) = self.profile().dialect else {
@@ -180,7 +180,7 @@ pub trait Adapter: Send + Sync {
 
     /// The last messages of a session, oldest first, at most `messages_max`.
     ///
-    /// For most agents these are in the transcript ([`Profile::dialect`]).
+    /// For most agents these are in the transcript (the dialect of its profile).
     fn messages(&self, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
         let agent = AgentId::from_static(self.profile().id);
         let dialect = self.profile().dialect;
