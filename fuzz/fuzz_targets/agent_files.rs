@@ -70,7 +70,7 @@ fn check(world: &World) {
         for session in &scanned.snapshot.sessions {
             let adapter = AGENTS.iter().find(|all| all.profile().id == session.key.agent.as_str());
             if let Some(adapter) = adapter {
-                let _ = adapter.messages(&machine, &session.sketch, MESSAGES_MAX);
+                let _ = adapter.messages(&session.sketch, MESSAGES_MAX);
             }
         }
         let live = scanned.snapshot.sessions.iter();

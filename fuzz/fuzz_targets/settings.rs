@@ -12,7 +12,7 @@ use whosup_track::{HookSite, Store, installed, make, plan_install, plan_uninstal
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (which, bytes) = input;
-    let with_hooks: Vec<_> = AGENTS.iter().filter_map(|all| Some((*all, all.hooks()?))).collect();
+    let with_hooks: Vec<_> = AGENTS.iter().filter_map(|all| Some((*all, all.profile().hooks?))).collect();
     let (adapter, hooks) = with_hooks[usize::from(which) % with_hooks.len()];
     let directory = tempfile::tempdir().expect("a directory");
     let home = directory.path().join("home");
