@@ -46,7 +46,6 @@ impl<'a> Scanning<'a> {
             sketches.push(Box::new(sketch));
         }
         self.scan.claims = claims.into_iter().map(Box::new).collect();
-        self.scan.report_untrusted();
         self.scan.problems.splice(..0, problems);
         self.scan.problems.extend(self.hints.problems);
         self.scan.finish_with(sketches)

@@ -43,7 +43,6 @@ impl Scanning<'_> {
         let sessions = self.sessions.values();
         let claims = sessions.flat_map(|session| self.claims_of(session));
         self.scan.claims = claims.map(Box::new).collect();
-        self.scan.report_untrusted();
         let unconnected = self.servers().map(|server| server.process.pid);
         let unconnected = unconnected.filter(|pid| !self.is_connected(*pid));
         self.unconnected = unconnected.collect();

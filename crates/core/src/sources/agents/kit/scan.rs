@@ -10,7 +10,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::folder::{Entry, Names, list_entries_or_report, list_folders_or_report, list_or_report};
 use super::one_per_session::OnePerSession;
-use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject, Trust};
+use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject};
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::transcript::TranscriptError;
@@ -74,19 +74,6 @@ impl<'a> Scan<'a> {
             placement: machine.mounts().placement_of_file(path, facts),
             ..Claim::new(self.key(session), subject, evidence)
         }
-    }
-
-    /// Reports the claims whose files others may have written, before all else.
-    pub(crate) fn report_untrusted(&mut self) {
-        let claims = self.claims.iter();
-        let untrusted = claims.filter_map(|claim| match (&claim.trust, &claim.evidence.path) {
-            (Trust::Untrusted { because }, Some(path)) => {
-                Some(Problem::at(&self.agent, path, because))
-            }
-            _ => None,
-        });
-        let untrusted: Vec<Problem> = untrusted.collect();
-        self.problems.splice(..0, untrusted);
     }
 
     /// Lists the names in a directory, and reports why some are missing.

@@ -39,8 +39,8 @@ impl<'a> Scanning<'a> {
         claimants
     }
 
-    /// The processes that may be serving a session, beside those that claim it, as the log
-    /// tells; `None` if it tells nothing: then whoever fits by directory and dates.
+    /// The processes that may be serving a session, beside those that claim it, by the log;
+    /// `None` if the log does not show it: then whoever fits by directory and dates.
     fn owners(&self, row: &Row) -> Option<BTreeSet<Pid>> {
         let mut owners = self.owners_by_log(row)?;
         owners.extend(self.strayed_about(&row.id));
@@ -162,7 +162,7 @@ impl<'a> Scanning<'a> {
         }
         if let Some(database) = database.filter(|_| is_open || left.counted > 0) {
             left.counted = left.counted.saturating_sub(1);
-            // That the messages can't be read, the scan has told.
+            // The scan has reported a database that can't be read.
             let records = database.records(row.id.as_str(), Some(LAST_MESSAGES));
             let last = tokens::DIALECT.tail_of(&records.unwrap_or_default());
             described.context = last.context;
