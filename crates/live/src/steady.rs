@@ -21,12 +21,15 @@ const DATES: [&str; 2] = ["started_at", "phase_since"];
 const PROCESSES: [&str; 2] = ["owner", "client"];
 
 /// Removes from `after` what is no change since `before`: the dates of unchanged processes.
+/// What is the same then is shared with `before`, so that it is not compared again.
 pub(crate) fn steady(before: &Rows, after: &mut Rows) {
     for (key, row) in &mut after.sessions {
-        let Some(known) = before.sessions.get(key) else {
+        let known = before.sessions.get(key);
+        let Some(known) = known.filter(|known| !Arc::ptr_eq(known, row)) else {
             continue;
         };
-        let mut fields = row.session.clone();
+        // A new row is not shared yet, so that nothing is copied.
+        let fields = &mut Arc::make_mut(row).session;
         for process in PROCESSES {
             if let (Some(old), Some(new)) = (known.session.get(process), fields.get_mut(process)) {
                 keep_start(old, new);
@@ -37,12 +40,12 @@ pub(crate) fn steady(before: &Rows, after: &mut Rows) {
                 keep_date(old, new);
             }
         }
-        if fields != row.session {
-            *row = Arc::new(Row {
-                session: fields,
-                directory: row.directory.clone(),
-            });
+        if row == known {
+            *row = Arc::clone(known);
         }
+    }
+    if Arc::ptr_eq(&before.unattributed, &after.unattributed) {
+        return;
     }
     let mut processes = (*after.unattributed).clone();
     for new in &mut processes {
@@ -61,7 +64,7 @@ fn is_one_process(one: &Value, other: &Value) -> bool {
 }
 
 fn keep_start(old: &Value, new: &mut Value) {
-    if new.is_object() && is_one_process(old, new) {
+    if old != new && new.is_object() && is_one_process(old, new) {
         new["started_at"] = old["started_at"].clone();
     }
 }
@@ -71,7 +74,8 @@ fn keep_date(old: &Value, new: &mut Value) {
         let date: jiff::Timestamp = value.as_str()?.parse().ok()?;
         Some(date.as_millisecond())
     };
-    if let (Some(was), Some(is)) = (date(old), date(new))
+    if old != new
+        && let (Some(was), Some(is)) = (date(old), date(new))
         && was.abs_diff(is) <= JITTER_MS.unsigned_abs()
     {
         *new = old.clone();
@@ -99,7 +103,9 @@ impl Slow {
         let mut sessions = BTreeMap::new();
         for (key, row) in &latest.sessions {
             let known = before.sessions.get(key);
-            let known = known.filter(|known| slow(&known.session).ne(slow(&row.session)));
+            let known = known.filter(|known| {
+                !Arc::ptr_eq(known, row) && slow(&known.session).ne(slow(&row.session))
+            });
             let row = match (known, self.published.get(key).copied()) {
                 (None, _) => Arc::clone(row),
                 (Some(_), None) => {

@@ -26,12 +26,23 @@ pub(crate) use polled::{Waker, thread_time};
 pub struct Happened {
     /// Something that may change the answer, other than the exit of a process.
     pub is_anything: bool,
+    /// A file that was open for writing was closed. A lock on it is gone, and nothing else
+    /// has changed: a process that exits closes its files just before.
+    pub is_closed: bool,
     /// An agent was launched, or is about to be.
     pub is_launch: bool,
     /// Processes that have exited.
     pub exited: Vec<(Pid, StartStamp)>,
     /// The engine is to stop.
     pub is_stopped: bool,
+}
+
+impl Happened {
+    /// Something may have changed the answer, other than the exit of a process.
+    #[must_use]
+    pub const fn is_change(&self) -> bool {
+        self.is_anything || self.is_closed
+    }
 }
 
 /// The result of an order to watch.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use whosup_process::{Pid, Process, StartStamp};
+use whosup_sidecar::AgentId;
 
 use super::finish::finish;
 use crate::adapter::claim::{EvidenceKind, Serving, SessionKey, Subject};
@@ -26,12 +27,11 @@ impl Judged {
         (parts.sketches.len() <= SESSIONS_MAX).then(|| Self(parts.clone()))
     }
 
-    /// Returns the sessions that the process claimed, judged again by the rules of a look
-    /// without the process. `machine` is that of the look.
+    /// Returns the sessions that the process claimed, which has exited, judged again by the
+    /// rules of a look without the process. `machine` is that of the look.
     ///
-    /// `None` if only a look can decide: the process may be there, its sessions rest on
-    /// more than claims which name it, another agent's process runs above or below it, or a
-    /// session may live on.
+    /// `None` if only a look can decide: its sessions rest on more than claims which name
+    /// it, another agent's process runs above or below it, or a session may live on.
     pub fn without(
         &mut self,
         machine: &Machine,
@@ -39,12 +39,7 @@ impl Judged {
         stamp: &StartStamp,
     ) -> Option<Vec<Session>> {
         let process = machine.table().seen(pid)?;
-        let has_exited = match machine.table().probe(pid) {
-            Ok(None) => true,
-            Ok(Some(now)) => now.is_exited && now.stamp == *stamp,
-            Err(_) => false,
-        };
-        if process.stamp != *stamp || !has_exited || self.has_relative(machine, process) {
+        if process.stamp != *stamp || self.has_relative(machine, process) {
             return None;
         }
         let parts = &mut self.0;
@@ -100,18 +95,22 @@ impl Judged {
 
 /// What sessions of the agents of these are judged from.
 fn parts_of(parts: &mut Parts, sessions: &BTreeSet<SessionKey>) -> Parts {
-    let is_wanted = |key: &SessionKey| sessions.iter().any(|one| one.agent == key.agent);
+    let is_wanted = |agent: &AgentId| sessions.iter().any(|one| one.agent == *agent);
     let claims = std::mem::take(&mut parts.claims);
     let sketches = std::mem::take(&mut parts.sketches);
-    let wanted_claims = claims.iter().filter(|one| is_wanted(&one.claim.key));
-    let wanted_sketches = sketches.iter().filter(|one| is_wanted(&one.key));
+    let processes = std::mem::take(&mut parts.processes);
+    let wanted_claims = claims.iter().filter(|one| is_wanted(&one.claim.key.agent));
+    let wanted_sketches = sketches.iter().filter(|one| is_wanted(&one.key.agent));
+    let wanted_processes = processes.iter().filter(|one| is_wanted(&one.agent));
     let wanted = Parts {
         claims: wanted_claims.cloned().collect(),
         sketches: wanted_sketches.cloned().collect(),
+        processes: wanted_processes.cloned().collect(),
         ..parts.clone()
     };
     parts.claims = claims;
     parts.sketches = sketches;
+    parts.processes = processes;
     wanted
 }
 

@@ -333,7 +333,9 @@ impl Files {
         let is_way = place.ways.contains(name) && events.intersects(names);
         let is_renamed = events.intersects(ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO);
         if place.is_all || place.files.contains(name) || is_way {
-            happened.is_anything = true;
+            let is_closed = events.difference(ReadFlags::ISDIR) == ReadFlags::CLOSE_WRITE;
+            happened.is_closed |= is_closed;
+            happened.is_anything |= !is_closed;
         }
         let is_directory = events.contains(ReadFlags::ISDIR);
         let is_made = is_directory && events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);

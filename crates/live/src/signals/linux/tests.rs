@@ -73,7 +73,7 @@ impl Watching {
 
     /// Reads all pending events.
     fn quiet(&mut self) {
-        while self.signals.wait(Duration::ZERO).unwrap().is_anything {}
+        while self.signals.wait(Duration::ZERO).unwrap().is_change() {}
     }
 }
 
@@ -81,6 +81,26 @@ fn directory() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().canonicalize().unwrap();
     (directory, path)
+}
+
+#[test]
+fn a_file_that_is_closed_without_a_write_has_not_changed_and_is_seen() {
+    let (_directory, root) = directory();
+    let lock = root.join("session.lock");
+    let held = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&lock)
+        .unwrap();
+    let mut watching = Watching::paths([WatchPath::tree(root)]);
+    drop(held);
+    let closed = Happened {
+        is_closed: true,
+        ..Happened::default()
+    };
+    assert_eq!(watching.signals.wait(EVENT_MAX).unwrap(), closed);
+    fs::write(&lock, "1").unwrap();
+    watching.check("a write");
 }
 
 #[test]
@@ -105,7 +125,7 @@ fn whatever_is_written_made_renamed_or_removed_below_a_tree_is_seen() {
     // Outside of the tree nothing is of interest.
     fs::write(root.join("home/other"), "3").unwrap();
     fs::read(tree.join("old/one")).unwrap();
-    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
+    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_change());
 }
 
 #[test]
@@ -141,7 +161,7 @@ fn one_file_is_watched_also_before_it_is_there() {
     let file = root.join("config.toml");
     let mut watching = Watching::paths([WatchPath::at(file.clone())]);
     fs::write(root.join("other"), "").unwrap();
-    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
+    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_change());
     fs::write(&file, "1").unwrap();
     watching.check("a file that comes");
     fs::write(root.join("new"), "2").unwrap();
@@ -181,7 +201,7 @@ fn a_program_that_is_opened_is_a_launch() {
     let mut watching = Watching::paths([]);
     watching.watch.programs.insert(program.clone());
     watching.again();
-    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
+    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_change());
     fs::read(&program).unwrap();
     let happened = watching.happened(EVENT_MAX);
     assert!(happened.is_launch && happened.is_anything);
@@ -206,7 +226,7 @@ fn an_exit_is_reported_once_also_while_the_zombie_is_listed() {
     let mut watching = Watching::paths([]);
     watching.watch.processes.insert(pid, stamp.clone());
     watching.again();
-    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_anything);
+    assert!(!watching.signals.wait(Duration::ZERO).unwrap().is_change());
     child.kill().unwrap();
     watching.check_exit(pid, stamp);
     child.wait().unwrap();
