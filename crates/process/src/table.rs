@@ -146,13 +146,13 @@ impl ProcessTable {
     #[must_use]
     pub fn details(&self, process: &Process) -> Arc<Details> {
         let key = (process.pid, process.stamp.clone());
-        let mut kept = self.details.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(details) = kept.get(&key) {
+        let lock = || self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(details) = lock().get(&key) {
             return Arc::clone(details);
         }
-        let details = Arc::new(self.backend.details(process));
-        kept.insert(key, Arc::clone(&details));
-        details
+        let read = Arc::new(self.backend.details(process));
+        // What another thread has read meanwhile was first.
+        Arc::clone(lock().entry(key).or_insert(read))
     }
 
     /// The executable of a process, where nothing else is asked of it:

@@ -8,6 +8,7 @@ pub mod command;
 pub(crate) mod composed;
 pub mod mounts;
 pub mod observer;
+pub(crate) mod parallel;
 pub mod problem;
 pub mod reachable;
 

@@ -16,9 +16,9 @@ use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role, 
 use crate::adapter::claim::{Claim, Trust};
 use crate::judging::attribution::LAUNCHES;
 use crate::judging::verdict::Liveness;
-use crate::machine::Machine;
 use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
+use crate::machine::{Machine, parallel};
 use crate::sessions::merge::merge;
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
@@ -173,11 +173,17 @@ fn look<'a>(
         [&found, &published.scan],
     );
     let mut settling = Settling::new(machine, &around, (&processes, &possible));
+    let look = look_with(machine, &scope.depth, &processes);
     let panes = ask_panes_beside(machine, needs_panes, || {
-        for (adapter, home) in &asked {
-            let look = look_with(machine, &scope.depth, &processes);
-            let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
-            question(&mut scanned, machine, &mut problems);
+        let scan = |(adapter, home): &(&dyn Adapter, Home)| scan_home(&look, *adapter, home);
+        // Of everything on disk only one home at a time is in memory.
+        let mut at_once = match scope.depth {
+            Depth::All => Vec::new().into_iter(),
+            _ => parallel::map(asked.iter().collect(), scan).into_iter(),
+        };
+        for one @ (adapter, _) in &asked {
+            let scanned = at_once.next().unwrap_or_else(|| scan(one));
+            let scanned = scanned.take(&mut problems);
             let agent = agents::id_of(*adapter);
             let rest = match &mut settled {
                 Some(settled) => settling.settle(&agent, scanned, &mut |mut session| {
@@ -364,7 +370,8 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
         processes: &its,
         ..*look
     };
-    let scanned = adapter.scan(&look, home);
+    let mut scanned = adapter.scan(&look, home);
+    question(&mut scanned.found, look.machine, &mut scanned.problems);
     step.end(|| read_of(&scanned.found));
     scanned
 }
@@ -397,13 +404,12 @@ impl Scanned<'_> {
         let step = self.machine.step(About::machine("transcripts"));
         let describer = Describer(look_with(self.machine, &self.depth, &self.processes));
         let sessions = self.snapshot.sessions.iter_mut();
-        let mut read = 0_usize;
-        for session in sessions.filter(|session| wanted(session)) {
-            read += 1;
-            self.snapshot.problems.extend(describer.describe(session));
-        }
-        step.end(|| format!("{read} sessions"));
-        self.snapshot.problems.sort();
-        self.snapshot.problems.dedup();
+        let sessions = sessions.filter(|session| wanted(session)).collect();
+        let problems = parallel::map(sessions, |session| describer.describe(session));
+        step.end(|| format!("{} sessions", problems.len()));
+        let all = &mut self.snapshot.problems;
+        all.extend(problems.into_iter().flatten());
+        all.sort();
+        all.dedup();
     }
 }

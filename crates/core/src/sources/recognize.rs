@@ -15,8 +15,8 @@ use whosup_sidecar::file::{Links, facts, facts_of_any};
 use crate::adapter::{Adapter, AgentProcess, Home, LaunchedIn, Program, Role, is_runtime_name};
 
 use crate::adapter::claim::Placement;
-use crate::machine::Machine;
 use crate::machine::problem::Problem;
+use crate::machine::{Machine, parallel};
 use crate::sources::agents::{self, AGENTS};
 
 pub(crate) use look_through::is_name_of_layer;
@@ -28,6 +28,8 @@ pub(crate) use possible::{Possible, possible_agents};
 const LAUNCH_DIRECTORY: &str = "PWD";
 /// How many agent processes one scan looks at.
 const AGENT_PROCESSES_MAX: usize = 10_000;
+/// How many processes are looked at before the next.
+const AT_ONCE_MAX: usize = 1_024;
 
 /// The users whose processes are of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,66 +69,86 @@ pub fn find_agent_processes(
             return found;
         }
     };
-    let own = machine.table().view().uid.clone().ok();
+    let own = match users {
+        Users::Own => machine.table().view().uid.clone().ok(),
+        Users::All => None,
+    };
     let mut launched = HashSet::new();
-    for process in processes {
-        if process.is_kernel_thread || process.is_exited || !is_candidate(machine, process) {
-            continue;
-        }
-        let details = what_it_runs(machine, process);
-        let is_wanted = match (users, &details.uid, own) {
-            (Users::Own, Ok(uid), Some(own)) => *uid == own,
-            _ => true,
-        };
-        if !is_wanted {
-            continue;
-        }
+    let seen = processes.chunks(AT_ONCE_MAX).flat_map(|some| {
+        let some = some.iter().collect();
+        parallel::map(some, |process| seen_as(machine, process, adapters, own))
+    });
+    for seen in seen.flatten() {
         if found.recognized.len() + found.possible.len() == AGENT_PROCESSES_MAX {
             problems.push(Problem::of_machine(format!(
                 "more than {AGENT_PROCESSES_MAX} agent processes: the rest is left out"
             )));
             break;
         }
-        let program = Program {
-            process,
-            details: &details,
-        };
-        match recognize(&program, adapters) {
-            Some((adapter, role)) => {
-                let homes = homes_of(machine, adapter, &program);
-                if homes.is_empty() && has_gone_since(machine, process) {
-                    continue;
+        match seen {
+            SeenAs::Agent(process, is_launched) => {
+                if is_launched {
+                    launched.insert(process.process.pid);
                 }
-                let role = match (
-                    role,
-                    is_launched_if_session(machine, adapter, role, &program),
-                ) {
-                    (role, None) => role,
-                    (role, Some(true)) => {
-                        launched.insert(process.pid);
-                        role
-                    }
-                    (_, Some(false)) => Role::Launcher,
-                };
-                found.recognized.push(AgentProcess {
-                    agent: agents::id_of(adapter),
-                    adapter,
-                    process: process.clone(),
-                    homes,
-                    launched_in: launched_in(machine, &program),
-                    details,
-                    role,
-                });
+                found.recognized.push(process);
             }
-            None => found
-                .possible
-                .extend(as_possible(machine, process, &details)),
+            SeenAs::Possible(process) => found.possible.push(process),
         }
     }
     relatives::leave_out_forks(&mut found.recognized);
     relatives::mark_launchers(&mut found.recognized, &launched);
     found.possible = possible::without_tools(machine.table(), found.possible, &found.recognized);
     found
+}
+
+/// What a process turned out to be.
+enum SeenAs {
+    /// An agent, and whether it was started by a launcher that marks the environment.
+    Agent(AgentProcess, bool),
+    Possible(PossibleProcess),
+}
+
+/// `None` if a process is no agent, or another user's where only those of `own` are wanted.
+fn seen_as(
+    machine: &Machine,
+    process: &Process,
+    adapters: &[&'static dyn Adapter],
+    own: Option<u32>,
+) -> Option<SeenAs> {
+    if process.is_kernel_thread || process.is_exited || !is_candidate(machine, process) {
+        return None;
+    }
+    let details = what_it_runs(machine, process);
+    if let (Some(own), Ok(uid)) = (own, &details.uid)
+        && *uid != own
+    {
+        return None;
+    }
+    let program = Program {
+        process,
+        details: &details,
+    };
+    let Some((adapter, role)) = recognize(&program, adapters) else {
+        return as_possible(machine, process, &details).map(SeenAs::Possible);
+    };
+    let homes = homes_of(machine, adapter, &program);
+    if homes.is_empty() && has_gone_since(machine, process) {
+        return None;
+    }
+    let is_launched = is_launched_if_session(machine, adapter, role, &program);
+    let found = AgentProcess {
+        agent: agents::id_of(adapter),
+        adapter,
+        process: process.clone(),
+        homes,
+        launched_in: launched_in(machine, &program),
+        details,
+        role: match is_launched {
+            Some(false) => Role::Launcher,
+            _ => role,
+        },
+    };
+    Some(SeenAs::Agent(found, is_launched == Some(true)))
 }
 
 /// Asks the adapters in their order whether a process is one of theirs.

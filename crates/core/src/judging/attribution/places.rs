@@ -8,8 +8,8 @@ use whosup_process::{Details, Pid, Process};
 
 use super::directory::{Beside, Directory};
 use crate::adapter::{AgentProcess, LaunchedIn};
-use crate::machine::Machine;
 use crate::machine::mounts::Mounts;
+use crate::machine::{Machine, parallel};
 
 /// The directories that sessions name and that processes work in.
 #[derive(Debug, Clone, Default)]
@@ -29,30 +29,30 @@ impl Places {
         }
     }
 
-    /// Looks at the directories that a process works in: its own, the one that it was
-    /// started in, and the one that its arguments name.
-    pub(crate) fn find_process(&mut self, machine: &Machine, process: &AgentProcess) {
-        let named = process.adapter.work_dir_named_by(&process.program());
-        self.find_details(machine, &process.process, &process.details);
-        let named = named.map(|named| Directory::recorded(machine.mounts(), &named));
-        let launched_in = match &process.launched_in {
-            LaunchedIn::Gone(gone) => Some(Directory::unseen(gone)),
-            LaunchedIn::NotKnown | LaunchedIn::There => None,
-        };
-        let more: Vec<Directory> = named.into_iter().chain(launched_in).collect();
+    /// Looks at the directories that processes work in: their own, those that they were
+    /// started in, and those that their arguments name.
+    pub(crate) fn find_processes(&mut self, machine: &Machine, processes: Vec<&AgentProcess>) {
+        let directories = parallel::map(processes, |process| {
+            let named = process.adapter.work_dir_named_by(&process.program());
+            let named = named.map(|named| Directory::recorded(machine.mounts(), &named));
+            let launched_in = match &process.launched_in {
+                LaunchedIn::Gone(gone) => Some(Directory::unseen(gone)),
+                LaunchedIn::NotKnown | LaunchedIn::There => None,
+            };
+            let own = own_directory(machine, &process.process, &process.details);
+            let all = own.into_iter().chain(named).chain(launched_in);
+            (process.process.pid, all.collect::<Vec<Directory>>())
+        });
         // Without any the directory of the process is not known, and excludes nothing.
-        if !more.is_empty() {
-            let own = self.of_processes.entry(process.process.pid).or_default();
-            own.extend(more);
-        }
+        let known = directories.into_iter().filter(|(_, all)| !all.is_empty());
+        self.of_processes.extend(known);
     }
 
     /// Looks at the directory that a process works in, where that can be read.
     pub(crate) fn find_details(&mut self, machine: &Machine, process: &Process, details: &Details) {
-        if let Ok(own) = &details.cwd {
-            let own = Directory::of_process(machine, process, own);
-            self.of_processes.insert(process.pid, vec![own]);
-        }
+        let own = own_directory(machine, process, details);
+        self.of_processes
+            .extend(own.map(|own| (process.pid, vec![own])));
     }
 
     /// The directory of a session may have been that of a process, and renamed since: it is
@@ -103,4 +103,9 @@ impl Places {
         }
         result
     }
+}
+
+fn own_directory(machine: &Machine, process: &Process, details: &Details) -> Option<Directory> {
+    let own = details.cwd.as_ref().ok()?;
+    Some(Directory::of_process(machine, process, own))
 }

@@ -29,9 +29,7 @@ pub(super) fn place_runs(
 ) -> PlacedRuns {
     let writing: Vec<&AgentProcess> = processes.iter().copied().filter(may_write).collect();
     let mut found = Places::default();
-    for process in &writing {
-        found.find_process(machine, process);
-    }
+    found.find_processes(machine, writing.clone());
     for directory in runs.iter().filter_map(|run| run.directory.as_deref()) {
         found.find(machine.mounts(), directory);
     }

@@ -71,9 +71,7 @@ impl<'a, 's> Settling<'a, 's> {
         (processes, possible): (&[AgentProcess], &[PossibleProcess]),
     ) -> Self {
         let mut places = Places::default();
-        for process in processes {
-            places.find_process(machine, process);
-        }
+        places.find_processes(machine, processes.iter().collect());
         for its in possible {
             places.find_details(machine, &its.process, &its.details);
         }

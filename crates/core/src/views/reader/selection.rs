@@ -166,12 +166,18 @@ pub(super) fn choose<F: Form>(
     });
     let processes = &mut scanned.snapshot.unattributed;
     processes.retain(|one| filter.is_process_shown(one));
-    // A candidate of a process is not settled early.
+    // A candidate of a process is not settled early. Most of what is shown is not, either.
     let candidates = Candidates::of(processes);
-    reader.describe(&mut scanned, |_| false);
-    for session in std::mem::take(&mut scanned.snapshot.sessions) {
+    let is_wanted = |session: &Session| {
+        candidates.include(session)
+            || (query.limit.is_none() && (filter.needs_files(session) || filter.is_shown(session)))
+    };
+    let is_described: Vec<bool> = scanned.snapshot.sessions.iter().map(is_wanted).collect();
+    reader.describe(&mut scanned, is_wanted);
+    let sessions = std::mem::take(&mut scanned.snapshot.sessions);
+    for (session, is_described) in sessions.into_iter().zip(is_described) {
         let waiting = Waiting {
-            is_described: candidates.include(&session),
+            is_described,
             ..Waiting::new(session)
         };
         selection.take(waiting, scanned.describer());
