@@ -1,12 +1,12 @@
 //! The program as a child of this process.
 
 use std::ffi::OsString;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::retry_on_intr;
+use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
 };
@@ -59,8 +59,8 @@ impl Program {
     ) -> anyhow::Result<Self> {
         let watched = Pid::new(i64::from(child.id()))
             .map_err(anyhow::Error::from)
-            .and_then(|pid| Ok((pid, open(pid)?)));
-        let (pid, descriptor) = match watched {
+            .and_then(|pid| Ok((pid, raw(pid)?)));
+        let (pid, raw) = match watched {
             Ok(watched) => watched,
             Err(error) => {
                 // Signals could not be passed on to it.
@@ -78,7 +78,7 @@ impl Program {
                     (Some(suspension), SIGWINCH) => suspension.window.follow(),
                     (Some(suspension), SIGCHLD) => suspension.follow(pid),
                     (None, SIGCHLD) => {}
-                    _ => pass_on(&origin, suspension.is_some(), &descriptor),
+                    _ => pass_on(&origin, suspension.is_some(), raw),
                 }
             }
         };
@@ -113,12 +113,16 @@ impl Program {
             self.child.wait().ok();
             return Err(error).context("cannot read what is typed: no thread can be started");
         }
-        let status = self.child.wait();
+        // No other process can have the PID before it is reaped, when no signal is passed on
+        // any more.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let raw = raw(self.pid)?;
+        retry_on_intr(|| waitid(WaitId::Pid(raw), ended)).context("cannot wait for it")?;
         self.signals.close();
         self.passing_on
             .join()
             .map_err(|_| anyhow!("the thread that passes signals on has failed"))?;
-        Ok(status?)
+        Ok(self.child.wait()?)
     }
 }
 
@@ -127,21 +131,18 @@ fn listen() -> anyhow::Result<SignalsInfo<WithOrigin>> {
     SignalsInfo::new(HEARD).context("cannot listen for signals")
 }
 
-/// A descriptor of the child: a signal through it can't reach a later process with the same
-/// PID.
-fn open(pid: Pid) -> anyhow::Result<OwnedFd> {
-    let raw = rustix::process::Pid::from_raw(pid.get()).context("no PID")?;
-    Ok(pidfd_open(raw, PidfdFlags::empty())?)
+fn raw(pid: Pid) -> anyhow::Result<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(pid.get()).context("no PID")
 }
 
 /// Passes on a signal that was sent to this process alone. A terminal signals the whole
 /// foreground process group, with the child unless it has a terminal of its own.
-fn pass_on(origin: &Origin, has_own_terminal: bool, child: &OwnedFd) {
+fn pass_on(origin: &Origin, has_own_terminal: bool, child: rustix::process::Pid) {
     if origin.cause == Cause::Kernel && !has_own_terminal {
         return;
     }
     if let Some(signal) = Signal::from_named_raw(origin.signal) {
         // It may have ended already.
-        pidfd_send_signal(child.as_fd(), signal).ok();
+        kill_process(child, signal).ok();
     }
 }

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rustix::fs::OFlags;
 use rustix::fs::fcntl_setfl;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     Signal, WaitId, WaitIdOptions, kill_current_process_group, kill_process_group, waitid,
 };
@@ -57,8 +58,9 @@ impl Terminal {
     /// Makes a terminal and starts a program in it.
     pub(super) fn start(words: &[OsString]) -> anyhow::Result<(Self, Child)> {
         let failed = || "cannot make a terminal";
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let side = openpt(flags).with_context(failed)?;
+        let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).with_context(failed)?;
+        // Not every system can open it so that the program does not have it.
+        fcntl_setfd(&side, FdFlags::CLOEXEC).with_context(failed)?;
         grantpt(&side).with_context(failed)?;
         unlockpt(&side).with_context(failed)?;
         let path = ptsname(&side, Vec::new()).with_context(failed)?;
