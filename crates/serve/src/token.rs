@@ -7,7 +7,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use whosup_core::machine::Environment;
@@ -145,10 +144,7 @@ fn read_in(directory: &OwnDirectory) -> io::Result<Token> {
 
 fn made_up() -> io::Result<Token> {
     let mut bytes = [0; TOKEN_BYTES];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-    }
+    getrandom::fill(&mut bytes)?;
     let mut text = String::with_capacity(TOKEN_BYTES * 2);
     for byte in bytes {
         // Writing to a `String` can't fail.
