@@ -60,6 +60,7 @@ pub struct OwnDirectory {
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     /// How many directories are checked, the last one counted.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no owner to check"))]
     levels: usize,
     absent: Absent,
 }

@@ -196,6 +196,7 @@ impl Subject {
     }
 
     /// Stops it with SIGSTOP, and waits until it has stopped.
+    #[cfg(target_os = "linux")]
     pub(super) fn stop(&self) -> Result<(), String> {
         self.signal(Signal::STOP)?;
         self.wait_for(WaitIdOptions::STOPPED | WaitIdOptions::EXITED, "stop")
