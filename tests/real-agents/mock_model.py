@@ -99,11 +99,11 @@ class MockModel:
         self._server.server_close()
 
     def is_held(self, name):
-        """Tells whether a turn waits for `release(name)`."""
+        """Whether a turn waits for `release(name)`."""
         return name in self._held
 
     def is_dropped(self, name):
-        """Tells whether the agent has given up a turn that was held under this name."""
+        """Whether the agent has given up a turn that was held under this name."""
         return name in self._dropped
 
     def release(self, name):
@@ -451,7 +451,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _is_closed(self):
-        """Tells whether the other side has closed the connection, without reading from it."""
+        """Whether the other side has closed the connection, without reading from it."""
         try:
             if not select.select([self.connection], [], [], 0)[0]:
                 return False

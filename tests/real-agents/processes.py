@@ -88,7 +88,7 @@ def descendants(pid):
 
 
 def is_running(process):
-    """Tells whether that very process (PID and start) still runs, or a thread of it does."""
+    """Whether that very process (PID and start) still runs, or a thread of it does."""
     now = read(process.pid)
     if now is None or now.start != process.start:
         return False
@@ -97,7 +97,7 @@ def is_running(process):
 
 
 def _has_exited(pid):
-    """Tells whether all threads of a process have ended: then its descriptor is readable."""
+    """Whether all threads of a process have ended: then its descriptor is readable."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

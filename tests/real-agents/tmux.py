@@ -113,7 +113,7 @@ class Pane:
         return self.server.ask("capture-pane", "-p", "-t", self.id)
 
     def shows(self, *texts):
-        """Tells whether one of the texts is on the screen, however wide its gaps are."""
+        """Whether one of the texts is on the screen, however wide its gaps are."""
         seen = " ".join(self.screen().split())
         return any(" ".join(text.split()) in seen for text in texts)
 

@@ -29,7 +29,7 @@ def interrupt():
 
 
 def is_interrupted():
-    """Tells whether the suite was asked to stop."""
+    """Whether the suite was asked to stop."""
     return _INTERRUPTED.is_set()
 
 

@@ -26,7 +26,7 @@ exports.find = (file) => {
   }
 };
 
-/** Loads the native part, once somebody reads. */
+/** Loads the native part, at the first read. */
 exports.load = () => {
   try {
     const built = join(__dirname, name);

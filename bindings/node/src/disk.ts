@@ -9,12 +9,12 @@ const RETRIES_MAX = 10;
 const RETRY_AFTER_MS = 5;
 const IN_USE = new Set(["EPERM", "EACCES", "EBUSY"]);
 
-/** Tells whether a name is that of a temporary file of a sidecar's writer. */
+/** Whether a name is that of a temporary file of a sidecar's writer. */
 export function isTemporary(name: string): boolean {
   return /^\.sidecar-[0-9a-f]{16}\.tmp$/.test(name);
 }
 
-/** Sixteen hexadecimal digits that nobody else comes upon. */
+/** Sixteen hexadecimal random digits. */
 export function digits(): string {
   return randomBytes(8).toString("hex");
 }
@@ -72,7 +72,7 @@ export function makeDirectories(directory: string): void {
   }
 }
 
-/** Tells whether nobody else but root may have written a file. */
+/** Whether only this user or root may have written a file. */
 export function isTrusted(file: string): boolean {
   const facts = fs.lstatSync(file);
   const own = process.geteuid?.();

@@ -259,7 +259,7 @@ export class Owner {
       this.#isBehind = false;
       return;
     }
-    // Somebody has removed it, or written over it.
+    // It was removed, or written over it.
     this.#written = undefined;
     try {
       this.#writeNew();
@@ -360,7 +360,7 @@ export class Owner {
         const there = disk.read(file);
         if (there === undefined) continue;
         const sidecar = parseSidecar(there.bytes);
-        // One that is not whole is of a writer that was killed; nobody takes an hour to write.
+        // One that is not whole is of a writer that was killed; no write takes an hour.
         const isLeft =
           sidecar === undefined
             ? isTemporary && now - there.modifiedMs > LEFT_OVER_AFTER_MS

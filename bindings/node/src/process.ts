@@ -85,7 +85,7 @@ export function ownIdentity(): Identity {
   return identity;
 }
 
-/** Tells whether a sidecar names this very process. */
+/** Whether a sidecar names this very process. */
 export function isSameProcess(sidecar: Sidecar, identity: Identity): boolean {
   const keys = ["process_start", "process_start_kind", "boot_id", "pid_namespace"] as const;
   return (
@@ -95,7 +95,7 @@ export function isSameProcess(sidecar: Sidecar, identity: Identity): boolean {
   );
 }
 
-/** Tells whether the process that a sidecar names is provably gone. */
+/** Whether the process that a sidecar names is provably gone. */
 export function isGone(sidecar: Sidecar, directory: string): boolean {
   if (sidecar.pid === 0) return true;
   const platform = PLATFORMS.get(sidecar.process_start_kind ?? "") ?? process.platform;
@@ -124,7 +124,7 @@ function isNumberOfHere(named: number | undefined): boolean {
   return ours === INITIAL_PID_NAMESPACE && !areThereOthers();
 }
 
-/** Tells whether processes of nested PID namespaces may be about. */
+/** Whether processes of nested PID namespaces may be about. */
 function areThereOthers(): boolean {
   try {
     const names = fs.readdirSync("/proc").slice(0, PROCESSES_MAX);
@@ -154,7 +154,7 @@ function hasExited(sidecar: Sidecar): boolean {
   return sidecar.process_start != null && isStampForAll() && fields[19] !== sidecar.process_start;
 }
 
-/** Tells whether machines may share the file system of a directory. */
+/** Whether machines may share the file system of a directory. */
 function isShared(directory: string): boolean {
   if (process.platform === "win32") return directory.startsWith("\\\\");
   if (process.platform !== "linux") return false;

@@ -128,10 +128,10 @@ fn a_look_that_found_nobody_leaves_it_open_who_has_the_session() {
     ];
     let record = record_of(&log_of(&events));
     assert_eq!(record.owner, Some(owner(7)));
-    assert!(record.owners.may_be_somebody_else());
+    assert!(record.owners.may_be_another());
     // Then it was found again.
     events.push(event(3, "turn-started", Some(7)));
-    assert!(!record_of(&log_of(&events)).owners.may_be_somebody_else());
+    assert!(!record_of(&log_of(&events)).owners.may_be_another());
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn more_owners_than_are_kept_leave_it_open_who_has_the_session() {
     let starts = (1..=many).map(|pid| event(pid, "session-started:resume", Some(pid)));
     let record = record_of(&log_of(&starts.collect::<Vec<_>>()));
     assert_eq!(record.owners.iter().count(), OWNERS_MAX);
-    assert!(record.owners.may_be_somebody_else() && !record.owners.have_let_go());
+    assert!(record.owners.may_be_another() && !record.owners.have_let_go());
     // Those that let go make room.
     let runs = (1..=many).flat_map(|pid| {
         let start = event(10 * pid, "session-started:resume", Some(pid));

@@ -89,7 +89,7 @@ impl fmt::Debug for AtPids<'_> {
     }
 }
 
-/// What one operating system tells of processes. Implemented by one file per
+/// What one operating system reports of processes. Implemented by one file per
 /// platform, by [`Recorded`](crate::Recorded) for a table kept as data, and by
 /// whoever has another way to look.
 pub trait Backend: fmt::Debug + Send + Sync {
@@ -101,7 +101,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Reads the `stat` of every process; those that vanish meanwhile are left
     /// out, those that can't be read are named in the second list. What the kernel
-    /// runs for itself may be left out too; [`Backend::probe`] tells of it.
+    /// runs for itself may be left out too; [`Backend::probe`] finds it.
     ///
     /// # Errors
     ///
@@ -111,14 +111,14 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Looks at one process now: `Ok(None)` if there is none.
     ///
     /// The id of a thread other than the leader names no process: it is
-    /// `Ok(None)` too, and [`Backend::is_thread`] tells the two apart.
+    /// `Ok(None)` too, and [`Backend::is_thread`] distinguishes the two.
     ///
     /// # Errors
     ///
     /// [`ProbeError`] if we could not look, or if it exists but is hidden.
     fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError>;
 
-    /// Tells whether `pid` is the id of a thread that is not its process's leader.
+    /// Returns whether `pid` is the ID of a thread that is not its process's leader.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
         AtPids::of(|pid| self.at_pid(pid))
     }
 
-    /// Reads what a process tells beyond its `stat`. Fields of a process that
+    /// Reads what is known of a process beyond its `stat`. Fields of a process that
     /// is no longer `process` (its PID reused between the reads) are
     /// [`Absent::Vanished`].
     fn details(&self, process: &Process) -> Details;
@@ -184,12 +184,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Absent::PermissionDenied`], [`Absent::Vanished`],
-    /// [`Absent::Unsupported`] where nothing tells it, …
+    /// [`Absent::Unsupported`] where nothing shows it, …
     fn open_files(&self, _process: &Process) -> Field<Vec<OpenFile>> {
         Err(Absent::Unsupported)
     }
 
-    /// Tells whether a process sees the same mounts as this program, so that a path means
+    /// Returns whether a process sees the same mounts as this program, so that a path means
     /// the same to both. Where there are no mount namespaces, all do.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 
     /// Finds who has `files` open, in one walk. Processes that the table does
-    /// not show are asked only by name; [`View::is_everything_shown`] tells
+    /// not show are asked only by name; [`View::is_everything_shown`] shows
     /// whether there may be such.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// read are listed in the answer.
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError>;
 
-    /// Tells, free of races, whether `pid` is still the process with `stamp`.
+    /// Returns, free of races, whether `pid` is still the process with `stamp`.
     ///
     /// # Errors
     ///
@@ -222,7 +222,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`Absent::PermissionDenied`] if we may not know, [`Absent::Vanished`] once
-    /// its parent has waited for it, [`Absent::Unsupported`] where nothing tells it.
+    /// its parent has waited for it, [`Absent::Unsupported`] where nothing shows it.
     fn exit_status(&self, _process: &Process) -> Field<Option<ExitStatus>> {
         Err(Absent::Unsupported)
     }

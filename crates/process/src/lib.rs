@@ -1,4 +1,4 @@
-//! Names processes so that a reused PID cannot fake them, and tells what is
+//! Names processes so that a reused PID cannot fake them, and reports what is
 //! known of each one.
 //!
 //! A PID names nothing by itself: the kernel hands it out again, containers

@@ -27,7 +27,7 @@ pub enum RunState {
 }
 
 impl RunState {
-    /// Tells whether the kernel lists it although its leader has exited.
+    /// Whether the kernel lists it although its leader has exited.
     #[must_use]
     pub const fn is_exited(self) -> bool {
         matches!(self, Self::Zombie | Self::Dead)
@@ -87,7 +87,7 @@ impl Tty {
 /// than the true ones.
 ///
 /// A kernel that notes such times notes them in steps of eight seconds, so that
-/// they tell nobody's keystrokes (`tty_update_time`, Linux); these are the ends
+/// they reveal no keystrokes (`tty_update_time`, Linux); these are the ends
 /// of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalUse {
@@ -111,7 +111,7 @@ pub struct StorageBytes {
     pub written: u64,
 }
 
-/// One process, as one look at the table saw it: what its `stat` tells.
+/// One process, as one look at the table saw it: what its `stat` shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Its id in the namespace of the process that looks.
@@ -156,7 +156,7 @@ pub struct Process {
     pub comm: Vec<u8>,
 }
 
-/// What a process tells beyond its `stat`; each field costs a read, and many
+/// What is known of a process beyond its `stat`; each field costs a read, and many
 /// are refused to other users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {

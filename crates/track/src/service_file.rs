@@ -68,7 +68,7 @@ impl ServiceFile {
         write().map_err(TrackError::at("write", path))
     }
 
-    /// Removes one that is ours; tells whether there was one.
+    /// Removes one that is ours; returns whether there was one.
     ///
     /// # Errors
     ///

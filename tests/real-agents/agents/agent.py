@@ -160,7 +160,7 @@ class Agent:
         raise NotImplementedError
 
     def is_ready(self, pane):
-        """Tells whether the agent waits for a prompt."""
+        """Whether the agent waits for a prompt."""
         raise NotImplementedError
 
     def typed(self, text):
@@ -168,11 +168,11 @@ class Agent:
         return text
 
     def is_new(self, pane):
-        """Tells whether the screen shows a conversation without a prompt."""
+        """Whether the screen shows a conversation without a prompt."""
         return self.is_ready(pane)
 
     def asks_permission(self, pane):
-        """Tells whether the agent asks whether it may run a command."""
+        """Whether the agent asks whether it may run a command."""
         raise NotImplementedError
 
     # The keys that allow a command this once.
@@ -205,7 +205,7 @@ class Agent:
         return frozenset()
 
     def has_session_after_clear(self):
-        """Tells whether the new session that `clear_command` makes has an id before its first prompt."""
+        """Whether the new session that `clear_command` makes has an id before its first prompt."""
         return self.has_session_at_launch
 
     def session_of(self, run, before):
@@ -233,11 +233,11 @@ class Agent:
         return None
 
     def is_recorded(self, run):
-        """Tells whether anything on disk tells of the run's session."""
+        """Whether anything on disk tells of the run's session."""
         return True
 
     def is_held(self, run):
-        """Tells whether a daemon still keeps the session of a run whose program is gone."""
+        """Whether a daemon still keeps the session of a run whose program is gone."""
         return False
 
     def resume_arguments(self, session):
@@ -249,11 +249,11 @@ class Agent:
         return ("--continue",)
 
     def is_written(self, world, session):
-        """Tells whether the session's last turn is on disk, so that it could be resumed after a crash."""
+        """Whether the session's last turn is on disk, so that it could be resumed after a crash."""
         return True
 
     def resumes_alike(self):
-        """Tells whether the plain command that resumes a session runs the agent in this column's way."""
+        """Whether the plain command that resumes a session runs the agent in this column's way."""
         return True
 
     def trust_hooks(self, pane):

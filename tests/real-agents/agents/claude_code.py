@@ -38,7 +38,7 @@ class ClaudeCode(Agent):
         return os.path.realpath(self.binary)
 
     def is_at_least(self, version):
-        """Tells whether the installed version is this one or a later one."""
+        """Whether the installed version is this one or a later one."""
         numbers = lambda text: tuple(int(part) for part in text.split("."))  # noqa: E731
         return numbers(self.packages[0].version) >= numbers(version)
 
@@ -86,7 +86,7 @@ class ClaudeCode(Agent):
         return next((one for one in candidates if one and self.is_named(one)), None)
 
     def is_named(self, process):
-        """Tells whether a process is Claude Code by its executable."""
+        """Whether a process is Claude Code by its executable."""
         name = os.path.basename(process.exe)
         return name.startswith("claude") or any(other in process.argv[:2] for other in self.other_names)
 

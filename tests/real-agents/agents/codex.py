@@ -122,7 +122,7 @@ class Codex(Agent):
                      and one.argv[1:2] != ("app-server",)), None)
 
     def is_named(self, process):
-        """Tells whether a process is Codex's native program."""
+        """Whether a process is Codex's native program."""
         return os.path.basename(process.exe) == "codex" or any(
             other in process.argv[:2] for other in self.other_names)
 

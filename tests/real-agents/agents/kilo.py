@@ -27,7 +27,7 @@ class Kilo(OpenCode):
         return super().asks_permission(pane) or self.asks_for_reason(pane)
 
     def asks_for_reason(self, pane):
-        """Tells whether it asks what to do in place of the command that was refused."""
+        """Whether it asks what to do in place of the command that was refused."""
         return pane.shows("Reject permission")
 
     def refuse(self, pane):

@@ -98,7 +98,7 @@ class KimiCli(Agent):
         return session if session and self.shows_session(run.pane, session) else None
 
     def shows_session(self, pane, session):
-        """Tells whether the greeting of this session is on the screen, and a prompt's place below it."""
+        """Whether the greeting of this session is on the screen, and a prompt's place below it."""
         _, found, below = pane.screen().rpartition("Session: " + session)
         return bool(found) and INPUT in below
 

@@ -92,7 +92,7 @@ class OpenCode(Agent):
         return next((one for one in candidates if one and self.is_program(os.path.basename(one.exe))), None)
 
     def is_program(self, name):
-        """Tells whether an executable of this name is the agent's own program."""
+        """Whether an executable of this name is the agent's own program."""
         return name.startswith("opencode")
 
     def sessions_before(self, world):

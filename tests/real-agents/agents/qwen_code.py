@@ -90,7 +90,7 @@ class QwenCode(Agent):
         return _read(world.in_home(".qwen", "sessions", f"{process.pid}.json"))
 
     def has_sidecar(self, world, process, session):
-        """Tells whether the session's sidecar names this process."""
+        """Whether the session's sidecar names this process."""
         paths = glob.glob(world.in_home(".qwen", "projects", "*", "chats", f"{session}.runtime.json"))
         return any((_read(path) or {}).get("pid") == process.pid for path in paths)
 

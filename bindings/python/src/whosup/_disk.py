@@ -77,7 +77,7 @@ def make_directories(path: str) -> None:
 
 
 def is_trusted(path: str) -> bool:
-    """Tells whether nobody else but root may have written a file."""
+    """Whether only this user or root may have written a file."""
     facts = os.lstat(path)
     is_ours = not hasattr(os, "geteuid") or facts.st_uid in (os.geteuid(), 0)
     return is_ours and (os.name == "nt" or not facts.st_mode & 0o002)

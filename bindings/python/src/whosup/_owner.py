@@ -337,7 +337,7 @@ class Owner:
             self._written = (self._written[0], data)
             self._is_behind = False
             return
-        # Somebody has removed it, or written over it.
+        # It was removed, or written over it.
         lost, self._written = self._written, None
         try:
             self._write_new()
@@ -387,7 +387,7 @@ class Owner:
 
     def _what_is_there(self, path: str) -> Union[None, str, bytes]:
         """``None``: nothing. Bytes: a claim of a process that is gone. ``own``: one
-        of this process that no handle owns. ``other``: somebody's."""
+        of this process that no handle owns. ``other``: another process's."""
         try:
             data = _disk.read(path)
         except OSError:

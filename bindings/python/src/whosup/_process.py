@@ -96,7 +96,7 @@ def host_name() -> str:
 
 
 def is_same_process(sidecar: Dict[str, Any], identity: Dict[str, Any]) -> bool:
-    """Tells whether a sidecar names this very process."""
+    """Whether a sidecar names this very process."""
     keys = ("process_start", "process_start_kind", "boot_id", "pid_namespace")
     return (
         sidecar["pid"] == os.getpid()
@@ -106,7 +106,7 @@ def is_same_process(sidecar: Dict[str, Any], identity: Dict[str, Any]) -> bool:
 
 
 def is_gone(sidecar: Dict[str, Any], directory: str) -> bool:
-    """Tells whether the process that a sidecar names is provably gone."""
+    """Whether the process that a sidecar names is provably gone."""
     pid = sidecar["pid"]
     if pid == 0:
         return True
@@ -154,7 +154,7 @@ def _is_number_of_here(named: Optional[int]) -> bool:
 
 
 def _are_there_others() -> bool:
-    """Tells whether processes of nested PID namespaces may be about."""
+    """Whether processes of nested PID namespaces may be about."""
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -168,7 +168,7 @@ def _are_there_others() -> bool:
 
 
 def _is_thread(pid: int) -> bool:
-    """Tells whether a number is that of a thread, and no process's."""
+    """Whether a number is that of a thread, and no process's."""
     for line in (_read(f"/proc/{pid}/status") or b"").splitlines():
         if line.startswith(b"Tgid:"):
             return line.split()[1] != str(pid).encode()
@@ -198,7 +198,7 @@ def _has_exited(pid: int, sidecar: Dict[str, Any]) -> bool:
 
 
 def _is_shared(directory: str) -> bool:
-    """Tells whether machines may share the file system of a directory."""
+    """Whether machines may share the file system of a directory."""
     if os.name == "nt":
         return directory.startswith("\\\\")
     best, kind = "", None

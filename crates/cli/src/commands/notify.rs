@@ -116,7 +116,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<E
         app.out.flush()?;
         let due = notifier.due();
         match wakes.next(due.map(|due| due.saturating_duration_since(Instant::now()))) {
-            Wake::NobodyReads => return Ok(ExitStatus::Done),
+            Wake::OutputClosed => return Ok(ExitStatus::Done),
             Wake::Signal(signal) => return end_by(signal),
             Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
         }

@@ -150,7 +150,7 @@ impl Top {
                 }
                 Wake::Resized | Wake::TimedOut => {}
                 Wake::Continued => self.screen.take()?,
-                Wake::NobodyReads => return Ok(None),
+                Wake::OutputClosed => return Ok(None),
                 Wake::Signal(SIGTSTP) => self.suspend()?,
                 Wake::Signal(signal) => return Ok(Some(signal)),
             }
@@ -184,7 +184,7 @@ impl Top {
 
     /// Does what was typed; whether that is all.
     fn take_input(&mut self) -> anyhow::Result<bool> {
-        // A terminal that has gone has nobody before it.
+        // A terminal that has gone shows nothing.
         let Some(events) = self.input.read(&mut self.stdin)? else {
             return Ok(true);
         };

@@ -95,7 +95,7 @@ fn watch_lines(
         app.out.flush()?;
         match wakes.next(None) {
             Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
-            Wake::NobodyReads => return Ok(ExitStatus::Done),
+            Wake::OutputClosed => return Ok(ExitStatus::Done),
             Wake::Signal(signal) => return end_by(signal),
         }
     }
@@ -136,7 +136,7 @@ fn watch_table(
         std::thread::sleep(TABLES_APART);
         match wakes.next(Some(AGES_EVERY)) {
             Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
-            Wake::NobodyReads => break None,
+            Wake::OutputClosed => break None,
             Wake::Signal(signal) => break Some(signal),
         }
     };

@@ -84,7 +84,7 @@ pub struct Lost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclaimed {
     /// Only a process whose arguments name it: every other server of it makes a claim.
-    Nobody,
+    NoProcess,
     /// Any process of the agent may be the owner.
     Owner,
     /// The owner is a shared host that claims it. A process with a terminal may be the

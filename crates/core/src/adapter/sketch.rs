@@ -120,7 +120,7 @@ impl Sketch {
             lacks_transcript: false,
             facts: Vec::new(),
             heard_at_ms: None,
-            unclaimed: Unclaimed::Nobody,
+            unclaimed: Unclaimed::NoProcess,
             clues: Vec::new(),
             launched_at_ms: Vec::new(),
             launched_within_ms: None,

@@ -101,7 +101,7 @@ fn lacks_of_scan(scan: &AgentScan, adapter: &dyn Adapter, root: &Path) -> Vec<St
         .filter(|sketch| sketch.parent.is_some());
     let are_children_left_alone = children
         .into_iter()
-        .all(|sketch| sketch.unclaimed == Unclaimed::Nobody);
+        .all(|sketch| sketch.unclaimed == Unclaimed::NoProcess);
     lacks([
         (is_its_own, "a key names another agent or home"),
         (

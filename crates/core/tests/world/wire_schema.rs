@@ -78,7 +78,7 @@ fn closed(schema: &Value, definitions: &Value) -> Value {
     Value::Object(fields.into_iter().map(closed_field).collect())
 }
 
-/// Tells whether a field has the bytes of another one, which are there if that lost some.
+/// Whether a field has the bytes of another one, which are there if that lost some.
 fn is_bytes_of_text(name: &str, properties: &Map<String, Value>) -> bool {
     let other = name.strip_suffix("_bytes");
     other.is_some_and(|other| properties.contains_key(other))

@@ -29,7 +29,7 @@ use crate::world::{World, WorldError};
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often it looks where files or processes give no events.
 const POLL_EVERY: Duration = Duration::from_secs(2);
-/// How often the titles of panes are listed while somebody watches.
+/// How often the titles of panes are listed while there are subscribers.
 const TITLES_EVERY: Duration = Duration::from_secs(2);
 /// How long it waits for what comes together with the first event of a file: a file that is
 /// renamed into place was written just before.

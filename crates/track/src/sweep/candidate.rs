@@ -112,7 +112,7 @@ fn ground(
         .map(|(owner, verdict)| positive_exit(owner, *verdict, machine))
         .collect();
     let last = exits.and_then(|exits| exits.last().copied());
-    if let Some(cause) = last.filter(|_| !record.owners.may_be_somebody_else()) {
+    if let Some(cause) = last.filter(|_| !record.owners.may_be_another()) {
         return Some(Ground::OwnerExited(cause));
     }
     let is_live = |(_, verdict): &(_, Verdict)| verdict.liveness() == Liveness::Live;

@@ -87,7 +87,7 @@ pub(super) fn write_list(
     if is_any_inferred {
         say(
             app.err,
-            "? = inferred, not proven; `whosup why ID` tells what it rests on",
+            "? = inferred, not proven; `whosup why ID` shows the evidence",
         );
     }
     say_problems(app.err, problems);

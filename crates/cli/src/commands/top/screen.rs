@@ -45,7 +45,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Takes the terminal over anew, after it was given back or somebody changed its mode.
+    /// Takes the terminal over anew, after it was given back or its mode was changed.
     pub(super) fn take(&mut self) -> io::Result<()> {
         IS_TAKEN.store(true, Ordering::SeqCst);
         // Otherwise it would be taken to be in this mode still.

@@ -23,7 +23,7 @@ pub(in crate::commands) enum Wake {
     /// There is input. The input is not polled again before [`Wakes::read_on`].
     Input,
     /// The output has no reader any more.
-    NobodyReads,
+    OutputClosed,
     /// A signal asks it to end.
     Signal(i32),
     /// The time limit was reached.
@@ -62,7 +62,7 @@ impl Wakes {
         let wait_for_reader = move || {
             // Without a reader a pipe reports an error, also while nothing is written: poll(2).
             if wait_for(&io::stdout(), PollFlags::empty()).is_ok() {
-                of_reader.send(Wake::NobodyReads).ok();
+                of_reader.send(Wake::OutputClosed).ok();
             }
         };
         let start = |name: &str| Builder::new().name(name.to_owned());

@@ -132,7 +132,7 @@ fn may_be_sought(draft: &Draft, part: Unclaimed) -> bool {
                 draft.sketch.unclaimed == Unclaimed::Client && is_live && draft.may_have_client()
             }
             // Arguments name any session, and two processes may serve one session.
-            Unclaimed::Owner | Unclaimed::Nobody => {
+            Unclaimed::Owner | Unclaimed::NoProcess => {
                 draft.sketch.unclaimed != Unclaimed::Client && (!is_live || draft.is_exclusive())
             }
         }

@@ -138,7 +138,7 @@ impl Draft {
         mine.live = mine.live.or(other.live);
         mine.described = mine.described.take().or(other.described);
         mine.resume = mine.resume.take().or(other.resume);
-        if mine.unclaimed == Unclaimed::Nobody {
+        if mine.unclaimed == Unclaimed::NoProcess {
             mine.unclaimed = other.unclaimed;
         }
     }

@@ -147,7 +147,7 @@ impl Owners {
     /// An unknown process may have the session: the owner of an event was not found, no owner was
     /// ever reported, or there were too many.
     #[must_use]
-    pub fn may_be_somebody_else(&self) -> bool {
+    pub fn may_be_another(&self) -> bool {
         self.is_cut || self.known.is_empty() || self.open().any(|owner| owner.identity.is_none())
     }
 

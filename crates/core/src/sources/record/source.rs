@@ -362,7 +362,7 @@ impl StoredRecord {
             }
             claims.push(claim);
         }
-        if record.owners.may_be_somebody_else() || record.owners.have_let_go() {
+        if record.owners.may_be_another() || record.owners.have_let_go() {
             let says = "its hooks had no process of the agent above them".to_owned();
             let trust = Trust::Trusted;
             claims.push(Claim {

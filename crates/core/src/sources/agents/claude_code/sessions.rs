@@ -297,7 +297,7 @@ impl<'a> Sessions<'a> {
         for session in &folder.sessions {
             if let Some(sketch) = self.sketches.get_mut(session)
                 && sketch.work_dir.is_none()
-                && sketch.unclaimed == Unclaimed::Nobody
+                && sketch.unclaimed == Unclaimed::NoProcess
                 && !self.claimed.contains(session)
             {
                 sketch.work_dir.clone_from(&directory);
@@ -314,7 +314,7 @@ impl<'a> Sessions<'a> {
             (!known.is_provisional, written)
         });
         let is_better_known = known.is_some_and(|known| {
-            self.claimed.contains(&session) || known.unclaimed != Unclaimed::Nobody
+            self.claimed.contains(&session) || known.unclaimed != Unclaimed::NoProcess
         });
         let written = modified_ms(&transcript);
         if is_better_known || rank_of_known >= Some((true, written)) {

@@ -292,7 +292,7 @@ impl Scanning<'_> {
             },
             clues: self.clues_about(row),
             unclaimed: match row.parent {
-                Some(_) => Unclaimed::Nobody,
+                Some(_) => Unclaimed::NoProcess,
                 None => Unclaimed::Owner,
             },
             is_headless: described.is_headless,

@@ -18,6 +18,7 @@ use crate::adapter::claim::{
 use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::held::no_holder;
 
 /// How long a thread may have no sign of its owner, in milliseconds. About ten were seen.
 const UNKNOWN_MS_MAX: i64 = 10_000;
@@ -64,12 +65,9 @@ impl<'a> Scanning<'a> {
         };
         if lock.held.by.is_empty() {
             let is_everyone_asked = lock.held.is_everyone_asked;
-            let says = match is_everyone_asked {
-                true => "nobody holds it",
-                false => "nobody was found to hold it, and not everybody could be asked",
-            };
             let subject = Subject::LockFree { is_everyone_asked };
-            return vec![claim(subject, Serving::One, says.to_owned())];
+            let says = no_holder(is_everyone_asked).to_owned();
+            return vec![claim(subject, Serving::One, says)];
         }
         let held_by = |pid: &Pid| {
             let serving = self.serving(&lock.id, *pid);
@@ -125,7 +123,7 @@ impl<'a> Scanning<'a> {
     /// thread are no such step. A second thread without known facts may be one.
     fn serving(&self, thread: &SessionId, pid: Pid) -> Serving {
         let is_own_step = match self.segments.get(thread) {
-            Some(segment) if segment.header.tells_parent() => segment.header.parent().is_none(),
+            Some(segment) if segment.header.shows_parent() => segment.header.parent().is_none(),
             _ => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
         };
         match self.is_single(pid) && is_own_step {
@@ -202,7 +200,7 @@ impl<'a> Scanning<'a> {
             transcript: rollout.map(|rollout| rollout.path.clone()),
             unclaimed: match is_hosted {
                 true => Unclaimed::Client,
-                false => Unclaimed::Nobody,
+                false => Unclaimed::NoProcess,
             },
             clues: self.clues_of(thread, header, born_at_ms),
             launched_at_ms: born_at_ms.into_iter().collect(),

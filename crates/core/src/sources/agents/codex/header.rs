@@ -147,7 +147,7 @@ impl Header {
     }
 
     /// The header names the parent of a sub-agent, or shows that the thread is no sub-agent.
-    pub(super) fn tells_parent(&self) -> bool {
+    pub(super) fn shows_parent(&self) -> bool {
         self.id.is_some() && (self.origin.is_some() || !self.is_cut)
     }
 

@@ -6,7 +6,7 @@
 //! | What | When | Says |
 //! |---|---|---|
 //! | `thread-writer-locks/ID.lock`, held | from launch to the end | its process runs the thread |
-//! | the same, not held | after a crash, until the next start | nobody does |
+//! | the same, not held | after a crash, until the next start | no process does |
 //! | `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl` | from the first prompt on | the thread's transcript, held open |
 //! | `archived_sessions/rollout-TIME-ID.jsonl` | once archived | the same |
 //! | `session_index.jsonl`, `state_N.sqlite` | from the first prompt on | its name, and hints |

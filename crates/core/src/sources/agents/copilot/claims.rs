@@ -12,6 +12,7 @@ use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving,
 use crate::adapter::{AgentProcess, AgentScan, Description};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::held::no_holder;
 use crate::sources::transcript::TranscriptFile;
 
 /// Which session a process shows, and which other sessions it has loaded.
@@ -179,15 +180,10 @@ impl Scanning<'_> {
         let held = self.held.get(&lock.file());
         let is_everyone_asked = held.is_some_and(|held| held.is_everyone_asked);
         let opener = self.perhaps_opened_by(session);
-        let says = match (is_everyone_asked, opener) {
-            (true, None) => "nobody holds it".to_owned(),
-            (true, Some(pid)) => format!(
-                "nobody holds it, but process {pid} may have opened it: its log lacks its end"
-            ),
-            (false, _) => {
-                "nobody was found to hold it, and not everybody could be asked".to_owned()
-            }
-        };
+        let mut says = no_holder(is_everyone_asked).to_owned();
+        if let Some(pid) = opener.filter(|_| is_everyone_asked) {
+            says += &format!(", but process {pid} may have opened it: its log lacks its end");
+        }
         let is_everyone_asked = is_everyone_asked && opener.is_none();
         (Subject::LockFree { is_everyone_asked }, says)
     }
@@ -210,7 +206,7 @@ impl Scanning<'_> {
                     continue;
                 };
                 let says = format!(
-                    "process {pid} has locked session {} too, in which nobody has said anything",
+                    "process {pid} has locked session {} too, which has no messages",
                     phantom.id
                 );
                 let evidence = Evidence::new(EvidenceKind::Lock, lock.path.clone(), says);
@@ -311,7 +307,7 @@ impl Scanning<'_> {
         let processes = self.scan.look.machine.table().processes();
         let is_everyone_asked = processes.is_ok() && opener.is_none();
         let subject = Subject::LockFree { is_everyone_asked };
-        let mut says = "it was open and not closed, and nobody has a lock of it".to_owned();
+        let mut says = "it was open and not closed, and no process has a lock of it".to_owned();
         if let Some(pid) = opener {
             says += &format!("; process {pid} may have opened it: its log lacks something");
         }

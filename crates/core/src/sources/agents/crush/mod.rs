@@ -11,7 +11,7 @@
 //! | `crush.lock` of a project, held | which process has the project open: one at a time |
 //! | `crush.db` of a project | its sessions and messages; a row for each session from the first prompt on |
 //!
-//! Nothing tells which session a process shows. Since only one process at a
+//! Nothing shows which session a process has in front. Since only one process at a
 //! time writes to a project, what was written there since its start is its own;
 //! of several such sessions it is in the youngest, unless an older one went on
 //! after that. With a server (`CRUSH_CLIENT_SERVER`) that is not known either.

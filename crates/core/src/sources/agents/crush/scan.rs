@@ -264,9 +264,9 @@ fn add_owner(sketch: &mut Sketch, row: &SessionRow, process: &AgentProcess) {
 fn unheld(lock: Lock) -> Option<(String, bool)> {
     let is_everyone_asked = matches!(lock, Lock::Free { is_everyone_asked } if is_everyone_asked);
     let says = match lock {
-        Lock::Free { .. } if is_everyone_asked => "nobody has the project open".to_owned(),
+        Lock::Free { .. } if is_everyone_asked => "no process has the project open".to_owned(),
         Lock::Free { .. } => {
-            "nobody was found to have the project open, and not everybody could be asked".to_owned()
+            "no process was found that has the project open, and not all could be asked".to_owned()
         }
         Lock::HeldByOther(pid) => format!("process {pid} has the project open, and may serve it"),
         Lock::Unreadable => "it can't be looked at".to_owned(),

@@ -142,5 +142,8 @@ fn the_full_walk_finds_all_and_pairs_the_same() {
         .iter()
         .map(|one| (one.key.session.as_str(), one.unclaimed))
         .collect();
-    assert_eq!(rules, [(YOUNG, Unclaimed::Owner), (OLD, Unclaimed::Nobody)]);
+    assert_eq!(
+        rules,
+        [(YOUNG, Unclaimed::Owner), (OLD, Unclaimed::NoProcess)]
+    );
 }

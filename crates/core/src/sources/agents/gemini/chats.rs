@@ -64,7 +64,7 @@ impl Scanning<'_> {
         }
         for (name, path, facts) in without_header {
             let Some(id) = whole_id(name, &by_id, prompts) else {
-                let message = "it has no header, and nothing else tells whose session it is";
+                let message = "it has no header, and nothing else shows whose session it is";
                 self.scan.problem(&path, message);
                 continue;
             };

@@ -36,6 +36,15 @@ impl Hold {
     }
 }
 
+/// The evidence that no process holds a lock.
+pub(crate) const fn no_holder(is_everyone_asked: bool) -> &'static str {
+    if is_everyone_asked {
+        "no process holds it"
+    } else {
+        "no process was found that holds it, and not all could be asked"
+    }
+}
+
 /// A file, as descriptors are compared with it.
 pub(crate) const fn file_id(facts: &FileFacts) -> FileId {
     FileId {

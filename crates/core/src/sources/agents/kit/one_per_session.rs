@@ -117,7 +117,7 @@ impl File {
         let mine = &mut self.sketch;
         mine.is_orphan_when_stale |= other.sketch.is_orphan_when_stale;
         mine.client = mine.client.take().or(other.sketch.client);
-        if !other.open_to.is_empty() && mine.unclaimed == Unclaimed::Nobody {
+        if !other.open_to.is_empty() && mine.unclaimed == Unclaimed::NoProcess {
             mine.unclaimed = other.sketch.unclaimed;
         }
         let theirs = other.open_to.iter();

@@ -75,7 +75,7 @@ impl Scanning<'_> {
             None => {
                 let row = continued(process, &self.rows, self.real_paths)?;
                 let says =
-                    format!("process {pid} was told to go on with the last one, which this was");
+                    format!("process {pid} was started to resume the last one, which this was");
                 (row, says)
             }
         };

@@ -176,7 +176,7 @@ fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let filled = |at| text(row, at).filter(|text| !text.is_empty());
     let id = text(row, 0).ok_or("`session.id` is not a text")?;
     let id = SessionId::parse(&id).map_err(|error| format!("`session.id`: {error}"))?;
-    // One that is no id names nobody, and a session is not its own sub-agent.
+    // One that is no ID names no session, and a session is not its own sub-agent.
     let parent = filled(1).and_then(|parent| SessionId::parse(&parent).ok());
     let row = Row {
         parent: parent.filter(|parent| *parent != id),

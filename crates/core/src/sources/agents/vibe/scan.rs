@@ -20,6 +20,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{is_directory, is_there};
+use crate::sources::agents::kit::held::no_holder;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::Scan;
 use crate::sources::recognize::what_it_runs;
@@ -234,13 +235,9 @@ impl<'a> Scanning<'a> {
         }
         if held.by.is_empty() {
             let is_everyone_asked = held.is_everyone_asked;
-            let says = if is_everyone_asked {
-                "nobody holds it"
-            } else {
-                "nobody was found to hold it, and not everybody could be asked"
-            };
             let subject = Subject::LockFree { is_everyone_asked };
-            return vec![self.claim(lease, subject, says.to_owned())];
+            let says = no_holder(is_everyone_asked).to_owned();
+            return vec![self.claim(lease, subject, says)];
         }
         // A session that may be a sub-agent, or may be no session, has replaced no other
         // session.

@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) updated_at_ms: Option<i64>,
     /// What it counts.
     pub(super) counts: Counts,
-    /// Why some lines of the journal told nothing.
+    /// Why some lines of the journal had no use.
     pub(super) problem: Option<Problem>,
 }
 
@@ -124,7 +124,7 @@ impl Fold {
         }
     }
 
-    /// A question that nobody has answered since.
+    /// A question without an answer.
     fn ask(&mut self, id: Option<&str>, kind: Option<&str>) {
         if self.asked.is_none() && !id.is_some_and(|id| self.resolved.contains(id)) {
             self.asked = asked_for(kind);

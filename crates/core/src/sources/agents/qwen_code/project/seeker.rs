@@ -86,7 +86,7 @@ impl Projects<'_, '_> {
         let is_named = fits.iter().any(|fit| fit.is_named);
         let sketch = self.reading.sketch(session);
         sketch.unclaimed = match fits.is_empty() {
-            true => Unclaimed::Nobody,
+            true => Unclaimed::NoProcess,
             false => Unclaimed::Owner,
         };
         sketch.born_at_ms = dates.birth.born_at_ms;
