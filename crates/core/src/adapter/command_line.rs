@@ -349,7 +349,8 @@ impl CommandLine {
     /// The session that the arguments of the agent's own process name, forked or not.
     fn named<'a>(&self, program: &Program<'a>) -> Option<(&'a [OsString], &'a str)> {
         let (is, arguments) = self.find(program)?;
-        if is != Is::ByArguments || self.role_by(arguments) == Role::Auxiliary {
+        let has_session = matches!(is, Is::ByArguments | Is::Launcher);
+        if !has_session || self.role_by(arguments) == Role::Auxiliary {
             return None;
         }
         let (by, value) = self.session.iter().find_map(|named| match *named {

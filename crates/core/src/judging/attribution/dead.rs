@@ -16,28 +16,34 @@ use crate::sessions::session::Unattributed;
 
 use crate::adapter::{AgentProcess, ClueKind, Role};
 
+/// How long after its own start a launcher may take to start the agent, in milliseconds. Seen:
+/// half a second for Gemini CLI, and several on a loaded machine.
+const STARTS_WITHIN_MS: i64 = 15_000;
+
 /// Decides about every session that is neither live nor attributed.
 pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed: &[Unattributed]) {
     let blind = without_directory(drafts, parts);
-    let left_over = without_session(drafts, parts, unattributed);
-    let named = named_by(unattributed);
+    let seeking = unattributed.iter().map(|one| &one.process);
+    let seeking: Vec<&AgentProcess> = seeking.chain(starting(parts)).collect();
+    let left_over = without_session(drafts, parts, &seeking);
+    let named = named_by(&seeking);
     for (key, draft) in drafts.iter_mut() {
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
         // A renamed directory excludes no process whose arguments name the session.
         let mut named = named.iter().filter(|(one, name)| {
-            key.session.as_str().starts_with(name) && may_serve(&one.process, key, draft, parts)
+            key.session.as_str().starts_with(name) && may_serve(one, key, draft, parts)
         });
-        let named = named.next().map(|(one, _)| one.process.process.pid);
+        let named = named.next().map(|(one, _)| one.process.pid);
         let gap = gap_of(draft, &left_over).or(named);
         if !is_open(key, draft, parts, gap.is_some()) {
             continue;
         }
-        let may_serve = unattributed
+        let may_serve = seeking
             .iter()
-            .find(|one| may_serve(&one.process, key, draft, parts))
-            .map(|one| one.process.process.pid)
+            .find(|one| may_serve(one, key, draft, parts))
+            .map(|one| one.process.pid)
             .or(gap)
             .or_else(|| unrecognized(key, draft, parts))
             .or_else(|| parts.unseen.get(&*key.home).copied())
@@ -84,10 +90,29 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     gap.map(|clue| clue.pid)
 }
 
+/// Launchers that have not started the agent yet: it may serve what they may.
+fn starting(parts: &Parts) -> impl Iterator<Item = &AgentProcess> {
+    let has_started = |launcher: &AgentProcess| {
+        let mut others = parts.processes.iter();
+        others.any(|other| {
+            other.agent == launcher.agent && other.process.ppid == Some(launcher.process.pid)
+        })
+    };
+    let launchers = parts
+        .processes
+        .iter()
+        .filter(|process| process.role == Role::Launcher && !process.process.is_exited);
+    let young = launchers.filter(|process| {
+        let began = process.process.began_at_ms.as_ref();
+        began.is_ok_and(|began| parts.now_ms.saturating_sub(*began) < STARTS_WITHIN_MS)
+    });
+    young.filter(move |process| !has_started(process))
+}
+
 /// Processes without a session, with the session that their arguments name.
-fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
-    let named = unattributed.iter();
-    let named = named.filter_map(|one| Some((one, one.process.named_session()?)));
+fn named_by<'a>(seeking: &[&'a AgentProcess]) -> Vec<(&'a AgentProcess, &'a str)> {
+    let named = seeking.iter();
+    let named = named.filter_map(|one| Some((*one, one.named_session()?)));
     named.collect()
 }
 
@@ -144,14 +169,13 @@ fn without_directory<'a>(drafts: &Drafts, parts: &'a Parts) -> Vec<&'a AgentProc
 }
 
 /// Processes for which no session was found, with those that rarely have one.
-fn without_session(drafts: &Drafts, parts: &Parts, unattributed: &[Unattributed]) -> Vec<Pid> {
+fn without_session(drafts: &Drafts, parts: &Parts, seeking: &[&AgentProcess]) -> Vec<Pid> {
     let taken = attributed(drafts);
     let besides = parts.processes.iter().filter(|process| {
         process.role == Role::Auxiliary
             && !process.process.is_exited
             && !taken.contains(&process_key(&process.process))
     });
-    let left_over = unattributed.iter().map(|one| &one.process);
-    let all = left_over.chain(besides);
+    let all = seeking.iter().copied().chain(besides);
     all.map(|process| process.process.pid).collect()
 }

@@ -15,7 +15,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
+use crate::adapter::{Adapter, AgentProcess, Role, Sketch, adapter_of};
 use crate::judging::attribution::{Beside, Places};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
@@ -44,10 +44,12 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Surroundings of only these processes: of the recognized, those that may have a session.
+    /// Surroundings of only these processes: of the recognized, those that may have a session,
+    /// or may be about to start a process that has.
     pub(crate) fn of(processes: &'a [AgentProcess], possible: &'a [PossibleProcess]) -> Self {
         let processes = processes.iter();
-        let processes = processes.filter(|process| process.may_have_session());
+        let processes = processes
+            .filter(|process| process.may_have_session() || process.role == Role::Launcher);
         Self {
             neighbours: processes.map(Neighbour::of).collect(),
             possible,

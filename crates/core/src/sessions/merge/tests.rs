@@ -302,12 +302,35 @@ fn launchers_hosts_and_auxiliaries_are_no_processes_without_a_session() {
         agent_process(8, Role::Host),
         agent_process(9, Role::Auxiliary),
     ];
+    parts.now_ms = T + 60_000;
     let merged = merge(parts);
     assert!(merged.unattributed.is_empty());
     assert_eq!(
         session(&merged, "a").verdict,
         Verdict::Exited(ExitedBecause::NoProcess)
     );
+}
+
+#[test]
+fn until_a_launcher_has_started_the_agent_that_may_serve_what_was_resumed() {
+    let at = |since_ms: i64, below: &[AgentProcess]| {
+        let mut parts = parts(vec![claim("locked", 9, 1, GONE)]);
+        parts.sketches = boxed([sketch("a"), sketch("locked")]);
+        parts.processes = vec![agent_process(7, Role::Launcher)];
+        parts.processes.extend_from_slice(below);
+        parts.now_ms = T + since_ms;
+        let merged = merge(parts);
+        assert!(merged.unattributed.is_empty());
+        ["a", "locked"].map(|id| session(&merged, id).verdict)
+    };
+    let may = Verdict::Unknown(UnknownBecause::MayBeServedBy(Pid::new(7).unwrap()));
+    let none = Verdict::Exited(ExitedBecause::NoProcess);
+    // An exclusive claim that is stale excludes all but what its arguments name.
+    assert_eq!(at(300, &[]), [may, GONE]);
+    assert_eq!(at(60_000, &[]), [none, GONE]);
+    let mut started = agent_process(8, Role::Host);
+    started.process.ppid = Pid::new(7).ok();
+    assert_eq!(at(300, &[started]), [none, GONE]);
 }
 
 fn born(session: &str, at_s: i64) -> Sketch {

@@ -119,7 +119,7 @@ mod tests {
             kilo acp                                             => host
             kilo daemon start                                    => auxiliary
             kilo worktree list                                   => auxiliary
-            node /n/.bin/kilo -s ses_1                           => launcher
+            node /n/.bin/kilo -s ses_1                           => launcher names ses_1
             node /n/@kilocode/cli/bin/kilo                       => launcher
             /usr/bin/kilo notes.txt                              => none
             /n/@kilocode/cli-linux-x64/bin/kilo /n/worker.js     => none

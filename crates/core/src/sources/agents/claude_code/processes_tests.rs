@@ -29,6 +29,7 @@ fn programs() {
         /usr/bin/node24 --no-warnings /n/@anthropic-ai/claude-code/cli.js => session
         /opt/bun /n/@anthropic-ai/claude-code/cli.js mcp serve            => auxiliary
         node /n/@anthropic-ai/claude-code/cli-wrapper.cjs                 => launcher
+        node /n/@anthropic-ai/claude-code/cli-wrapper.cjs --resume {id}   => launcher continues names {id}
         /home/dev/bin/claude-squad                                        => none
         /home/x/claude/bin/server                                         => none
         node my/claude.js                                                 => none

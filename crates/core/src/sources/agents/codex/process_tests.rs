@@ -13,7 +13,7 @@ fn programs() {
         /opt/homebrew/Caskroom/codex/0.171.0/codex-aarch64-apple-darwin        => session
         /usr/local/bin/codex-x86_64-unknown-linux-gnu                          => session
         /mnt/c/tools/codex.exe                                                 => session
-        node /n/node_modules/.bin/codex resume {id}                            => launcher
+        node /n/node_modules/.bin/codex resume {id}                            => launcher names {id}
         node /usr/local/bin/codex                                              => launcher
         node /n/@openai/codex/bin/codex.js                                     => launcher
         /home/dev/.bun/bin/bun /home/dev/.bun/bin/codex                        => launcher
