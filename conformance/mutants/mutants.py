@@ -212,7 +212,7 @@ WRITING = [
 
 # Whose a claim is.
 CLAIMS = [
-    mutant("replaces-whatever-is-there", "A new claim takes a name that nobody has", "second", "wrote over",
+    mutant("replaces-whatever-is-there", "A new claim takes a free name", "second", "wrote over",
            ("        for _ in range(8):\n", "        for _ in range(0):\n"),
            ("        path = sibling_of(path, self.session)\n        make_new(path, data)\n", "        replace(path, data)\n")),
     mutant("replaces-in-a-new-claim", "by a rename that replaces nothing", "name-taken", "replaced a claim", (RENAME_NEW, "        os.replace(temporary, path)\n")),
@@ -265,8 +265,8 @@ CLAIMS = [
            (DEAD_HERE, "    except OSError:\n        return True\n")),
     mutant("takes-over-what-it-may-not-read", "A file that can't be read is a *problem* that you name", "other-user", "may not read",
            ("        except OSError:\n            return \"another's\", b\"\"\n", "        except OSError:\n            return (\"nothing\" if not os.access(path, os.R_OK) and not os.path.islink(path) and os.unlink(path) is None else \"another's\"), b\"\"\n")),
-    mutant("trusts-files-of-everybody", "or everybody may write it", "planted", "everybody may write", (" or facts.st_mode & stat.S_IWOTH", "")),
-    mutant("trusts-files-of-others", "the file belongs to somebody else than you, root or the owner of the place", "planted", "another user's file",
+    mutant("trusts-files-of-everybody", "or is world-writable", "planted", "everybody may write", (" or facts.st_mode & stat.S_IWOTH", "")),
+    mutant("trusts-files-of-others", "the file belongs to another user than you, root or the owner of the place", "planted", "another user's file",
            ("facts.st_uid not in (os.geteuid(), 0) or ", "")),
     mutant("does-not-compare-start-stamps", "`process_start` differs", "gone", "another process has by now",
            ("    return stamp is not None and stamp != start\n", "    return False\n")),
