@@ -255,12 +255,6 @@ fn open_and_look(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), R
     let failed = |error| ReadFileError::from_io(&place.path(), error);
     let (kind, _) = platform::look_at(place, links).map_err(failed)?;
     kind.refuse_others(place)?;
-    open_looked_at(place, links)
-}
-
-/// Opens what was a regular file when it was looked at.
-fn open_looked_at(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), ReadFileError> {
-    let failed = |error| ReadFileError::from_io(&place.path(), error);
     let refused = |error| platform::refused(&place.path(), error);
     let file = platform::open(place, links).map_err(refused)?;
     // Looked at once more: the path may lead to something else by now.

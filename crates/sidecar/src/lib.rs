@@ -53,7 +53,7 @@ pub use agent_id::{AGENT_ID_BYTES_MAX, AgentId, AgentIdError};
 pub use field_error::FieldError;
 pub use json::JsonError;
 pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError};
-pub use read::{ReadSidecarError, read_listed_sidecar, read_sidecar, read_sidecar_in};
+pub use read::{ReadSidecarError, read_sidecar, read_sidecar_in};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use sidecar::{
     Resume, SIDECAR_BYTES_MAX, SIDECAR_SCHEMA, STARTED_AT_S_MAX, Serves, Sidecar, SidecarError,

@@ -75,20 +75,6 @@ pub fn read_sidecar_in(
     parse(&file, || directory.path_of(name))
 }
 
-/// The same for a name that a listing of the directory has just shown to be a regular
-/// file; see [`Directory::read_listed`].
-///
-/// # Errors
-///
-/// [`ReadSidecarError`] names the whole path and the reason.
-pub fn read_listed_sidecar(
-    directory: &Directory,
-    name: &Path,
-) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
-    let file = directory.read_listed(name, SIDECAR_BYTES_MAX)?;
-    parse(&file, || directory.path_of(name))
-}
-
 fn parse(
     file: &RegularFile,
     path: impl FnOnce() -> PathBuf,

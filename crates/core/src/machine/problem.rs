@@ -20,10 +20,14 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with a file of an agent.
-    pub fn at(agent: &AgentId, path: &Path, message: impl fmt::Display) -> Self {
+    /// A problem with a file, of an agent or of ours (`None`).
+    pub fn at<'a>(
+        agent: impl Into<Option<&'a AgentId>>,
+        path: &Path,
+        message: impl fmt::Display,
+    ) -> Self {
         Self {
-            agent: Some(agent.clone()),
+            agent: agent.into().cloned(),
             path: Some(path.to_owned()),
             message: message.to_string(),
         }

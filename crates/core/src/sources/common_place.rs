@@ -23,7 +23,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents;
 use crate::sources::agents::kit::folder::is_directory;
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::{list_outside_homes, names_in};
 use crate::sources::agents::kit::sidecar_facts;
 use crate::sources::trust::trust_of;
 
@@ -116,21 +116,21 @@ pub fn scan_common_place(
         return found;
     };
     let mut reading = Reading::default();
-    for name in list(&root, AGENTS_MAX, None, &mut found.problems) {
+    for name in list_outside_homes(None, &root, AGENTS_MAX, &mut found.problems) {
         let directory = root.join(&name);
         let Ok(agent) = AgentId::parse(&name) else {
             let message = "the name of this directory is no agent's";
-            found.problems.push(problem(None, &directory, message));
+            found.problems.push(Problem::at(None, &directory, message));
             continue;
         };
         if !is_wanted(&agent) {
             continue;
         }
         let place = Place::of(machine, agent, directory);
-        let names = list(
+        let names = list_outside_homes(
+            Some(&place.agent),
             &place.directory,
             SIDECARS_MAX,
-            Some(&place.agent),
             &mut found.problems,
         );
         for name in names.iter().filter(|name| !is_being_written(name)) {
@@ -143,36 +143,6 @@ pub fn scan_common_place(
     serving::find_several(machine, &mut reading.scan, &reading.unsaid);
     found.found.scan = reading.scan;
     found
-}
-
-fn list(
-    directory: &Path,
-    entries_max: usize,
-    agent: Option<&AgentId>,
-    problems: &mut Vec<Problem>,
-) -> Vec<String> {
-    match names_in(directory, entries_max) {
-        Ok(names) => {
-            if names.is_cut {
-                let message = format!("more than {entries_max} entries: the rest is left out");
-                problems.push(problem(agent, directory, message));
-            }
-            names.texts().map(str::to_owned).collect()
-        }
-        Err(error) => {
-            let message = format!("cannot list it: {error}");
-            problems.push(problem(agent, directory, message));
-            Vec::new()
-        }
-    }
-}
-
-fn problem(agent: Option<&AgentId>, path: &Path, message: impl ToString) -> Problem {
-    Problem {
-        agent: agent.cloned(),
-        path: Some(path.to_owned()),
-        message: message.to_string(),
-    }
 }
 
 /// What was read so far.
@@ -221,7 +191,7 @@ impl<'a> Place<'a> {
     fn read(&self, name: &str, reading: &mut Reading, problems: &mut Vec<Problem>) {
         let path = self.directory.join(name);
         let mut complain = |message: String| {
-            problems.push(problem(Some(&self.agent), &path, message));
+            problems.push(Problem::at(&self.agent, &path, message));
         };
         // Other files of an agent there are not our concern.
         let Some(stem) = name.strip_suffix(SUFFIX) else {

@@ -152,11 +152,11 @@ impl ConfigFile {
             Err(ConfigError::Read {
                 source: ReadFileError::PermissionDenied { .. },
                 ..
-            }) => Ok(Self::Unreadable(Problem {
-                agent: None,
-                path: Some(path),
-                message: "permission denied; the configuration is not used".to_owned(),
-            })),
+            }) => Ok(Self::Unreadable(Problem::at(
+                None,
+                &path,
+                "permission denied; the configuration is not used",
+            ))),
             result => result,
         }
     }

@@ -13,7 +13,7 @@ use whosup_sidecar::{AgentId, SessionId, StrictObject};
 use crate::adapter::claim::SessionKey;
 use crate::machine::Environment;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::list_outside_homes;
 use crate::sources::record::records_root_of;
 use crate::views::wire::timestamp;
 
@@ -98,7 +98,7 @@ impl Dismissals {
         let Some(root) = dismissals_root_of(environment) else {
             return found;
         };
-        for name in list(&root, AGENTS_MAX, &mut found.problems) {
+        for name in list_outside_homes(None, &root, AGENTS_MAX, &mut found.problems) {
             let Ok(agent) = AgentId::parse(&name) else {
                 continue;
             };
@@ -106,7 +106,7 @@ impl Dismissals {
                 continue;
             }
             let directory = root.join(&name);
-            for file in list(&directory, FILES_MAX, &mut found.problems) {
+            for file in list_outside_homes(None, &directory, FILES_MAX, &mut found.problems) {
                 let id = file.strip_suffix(".json").map(SessionId::parse);
                 if let Some(Ok(session)) = id {
                     add(&mut found, &agent, session, &directory.join(&file));
@@ -145,25 +145,6 @@ fn add(found: &mut Found<Dismissals>, agent: &AgentId, session: SessionId, path:
             path: Some(path.to_owned()),
             message,
         }),
-    }
-}
-
-/// The names in a directory of ours; a failure to list it is a problem.
-pub(super) fn list(
-    directory: &Path,
-    entries_max: usize,
-    problems: &mut Vec<Problem>,
-) -> Vec<String> {
-    match names_in(directory, entries_max) {
-        Ok(names) => names.texts().map(str::to_owned).collect(),
-        Err(error) => {
-            problems.push(Problem {
-                agent: None,
-                path: Some(directory.to_owned()),
-                message: format!("cannot list it: {error}"),
-            });
-            Vec::new()
-        }
     }
 }
 

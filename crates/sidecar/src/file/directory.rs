@@ -3,9 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{
-    FileFacts, Kind, Links, ReadFileError, RegularFile, open_and_look, open_looked_at, read_whole,
-};
+use super::{FileFacts, Kind, Links, ReadFileError, RegularFile, open_and_look, read_whole};
 
 /// A directory that is open.
 ///
@@ -70,9 +68,6 @@ pub struct EntryFacts {
     pub is_file: bool,
     /// When its content last changed, in milliseconds since 1970.
     pub modified_ms: Option<i64>,
-    /// When it last changed in any way, being renamed included, in
-    /// milliseconds since 1970; absent where the platform does not report it.
-    pub changed_ms: Option<i64>,
     /// When it was created, in milliseconds since 1970; absent where the file
     /// system does not remember that.
     pub born_ms: Option<i64>,
@@ -132,17 +127,6 @@ impl Directory {
         read_whole(&place, open_and_look(&place, links)?, bytes_max)
     }
 
-    /// Reads a file that a listing of this directory has just shown to be regular. Unlike
-    /// [`Self::read_regular`], this does not look at the file before opening it. Refuses links.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadFileError`], which names the whole path.
-    pub fn read_listed(&self, name: &Path, bytes_max: u64) -> Result<RegularFile, ReadFileError> {
-        let place = self.place(name);
-        read_whole(&place, open_looked_at(&place, Links::Refuse)?, bytes_max)
-    }
-
     const fn place<'a>(&'a self, name: &'a Path) -> Place<'a> {
         Place {
             directory: Some(self),
@@ -172,7 +156,6 @@ impl Directory {
             is_directory: metadata.is_dir(),
             is_file: metadata.is_file(),
             modified_ms: metadata.modified().ok().and_then(super::milliseconds),
-            changed_ms: None,
             born_ms: metadata.created().ok().and_then(super::milliseconds),
         })
     }
@@ -185,7 +168,7 @@ impl Directory {
             Links::Refuse => AtFlags::SYMLINK_NOFOLLOW,
             Links::Follow => AtFlags::empty(),
         };
-        let asked = StatxFlags::TYPE | StatxFlags::MTIME | StatxFlags::CTIME | StatxFlags::BTIME;
+        let asked = StatxFlags::TYPE | StatxFlags::MTIME | StatxFlags::BTIME;
         let stat = statx(&self.handle, name, flags, asked)?;
         let has = |flag: StatxFlags| stat.stx_mask & flag.bits() != 0;
         let at = |flag, at| has(flag).then(|| timestamp_ms(at)).flatten();
@@ -194,7 +177,6 @@ impl Directory {
             is_directory: kind == FileType::Directory,
             is_file: kind == FileType::RegularFile,
             modified_ms: at(StatxFlags::MTIME, stat.stx_mtime),
-            changed_ms: at(StatxFlags::CTIME, stat.stx_ctime),
             born_ms: at(StatxFlags::BTIME, stat.stx_btime),
         })
     }
@@ -242,8 +224,6 @@ mod tests {
         let by_name = directory.read_regular("a.json".as_ref(), 10, Links::Refuse);
         let by_path = read_regular(&path, 10, Links::Refuse).unwrap();
         assert_eq!(by_name.unwrap(), by_path);
-        let listed = directory.read_listed("a.json".as_ref(), 10);
-        assert_eq!(listed.unwrap(), by_path);
         let error = |name: &str| {
             let read = directory.read_regular(name.as_ref(), 1, Links::Refuse);
             read.unwrap_err().to_string()
@@ -272,16 +252,18 @@ mod tests {
         );
     }
 
-    /// What was listed may have become anything since.
     #[cfg(unix)]
     #[test]
-    fn what_is_no_regular_file_any_more_is_refused() {
+    fn what_is_no_regular_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "x").unwrap();
         std::os::unix::fs::symlink("file", folder.path().join("link")).unwrap();
         fs::create_dir(folder.path().join("deep")).unwrap();
         let directory = Directory::open(folder.path()).unwrap();
-        let read = |name: &str| directory.read_listed(name.as_ref(), 10).unwrap_err();
+        let read = |name: &str| {
+            let read = directory.read_regular(name.as_ref(), 10, Links::Refuse);
+            read.unwrap_err()
+        };
         for (name, kind) in [("link", FileKind::Symlink), ("deep", FileKind::Directory)] {
             let path = folder.path().join(name);
             assert_eq!(

@@ -19,7 +19,7 @@ use crate::adapter::{AgentScan, Depth, Home, LiveTime, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sessions::session::ORPHAN_SHOWN_MS;
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::list_outside_homes;
 use crate::sources::trust::trust_of;
 
 /// How many agents' records are read.
@@ -165,10 +165,12 @@ fn read_ended(
 
 fn read_open(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
     let mut found: Found<Vec<StoredRecord>> = Found::default();
-    for name in list(root, AGENTS_MAX, &mut found.problems) {
+    for name in list_outside_homes(None, root, AGENTS_MAX, &mut found.problems) {
         let Ok(agent) = AgentId::parse(&name) else {
             let message = "the name of this directory is no agent's";
-            found.problems.push(problem(&root.join(&name), message));
+            found
+                .problems
+                .push(Problem::at(None, &root.join(&name), message));
             continue;
         };
         if !is_wanted(&agent) {
@@ -176,39 +178,15 @@ fn read_open(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<Sto
         }
         let directory = root.join(&name);
         let names_max = FILES_PER_SESSION * RECORDS_MAX;
-        let names = list(&directory, names_max, &mut found.problems);
+        let names = list_outside_homes(None, &directory, names_max, &mut found.problems);
         for stem in records_in(&names) {
             match read_current(&directory, &agent, stem) {
                 Ok(stored) => found.found.extend(stored),
-                Err((path, message)) => found.problems.push(problem(&path, message)),
+                Err((path, message)) => found.problems.push(Problem::at(None, &path, message)),
             }
         }
     }
     found
-}
-
-fn list(directory: &Path, entries_max: usize, problems: &mut Vec<Problem>) -> Vec<String> {
-    match names_in(directory, entries_max) {
-        Ok(names) => {
-            if names.is_cut {
-                let message = format!("more than {entries_max} entries: the rest is left out");
-                problems.push(problem(directory, message));
-            }
-            names.texts().map(str::to_owned).collect()
-        }
-        Err(error) => {
-            problems.push(problem(directory, format!("cannot list it: {error}")));
-            Vec::new()
-        }
-    }
-}
-
-fn problem(path: &Path, message: impl ToString) -> Problem {
-    Problem {
-        agent: None,
-        path: Some(path.to_owned()),
-        message: message.to_string(),
-    }
 }
 
 /// The sessions of these files, each once: those with a record or a log.

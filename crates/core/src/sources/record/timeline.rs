@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::{Links, ReadFileError, facts_of_any, read_regular};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::source::{LOG_BYTES_MAX, ended_root_of, records_root};
@@ -12,7 +12,7 @@ use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::Phase;
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::dismissal::list;
+use crate::sources::agents::kit::folder::list_outside_homes;
 
 /// How many agents' logs are read.
 const AGENTS_MAX: usize = 256;
@@ -53,7 +53,7 @@ pub fn read_timeline(machine: &Machine, since_ms: i64) -> Found<Vec<SessionTimel
         return found;
     };
     for root in [ended_root_of(&root), root] {
-        for name in list(&root, AGENTS_MAX, &mut found.problems) {
+        for name in list_outside_homes(None, &root, AGENTS_MAX, &mut found.problems) {
             // A scan reports other problems of these directories.
             let Ok(agent) = AgentId::parse(&name) else {
                 continue;
@@ -70,7 +70,7 @@ fn read_agent(
     since_ms: i64,
     found: &mut Found<Vec<SessionTimeline>>,
 ) {
-    for name in list(directory, FILES_MAX, &mut found.problems) {
+    for name in list_outside_homes(None, directory, FILES_MAX, &mut found.problems) {
         let id = name.strip_suffix(".jsonl");
         let Some(session) = id.and_then(|id| SessionId::parse(id).ok()) else {
             continue;
@@ -81,7 +81,7 @@ fn read_agent(
         }
         if found.found.len() >= LOGS_MAX {
             let message = format!("more than {LOGS_MAX} event logs: the rest is left out");
-            found.problems.push(problem(agent, directory, message));
+            found.problems.push(Problem::at(agent, directory, message));
             return;
         }
         match read_regular(&path, LOG_BYTES_MAX, Links::Refuse) {
@@ -89,32 +89,18 @@ fn read_agent(
                 .found
                 .extend(timeline(agent, &session, &file.bytes, since_ms)),
             Err(ReadFileError::NotFound { .. }) => {}
-            Err(error) => found.problems.push(problem(agent, &path, error.reason())),
+            Err(error) => found
+                .problems
+                .push(Problem::at(agent, &path, error.reason())),
         }
     }
 }
 
 /// The file was not written since. An unreadable file is read, to report the reason.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the place of our records, which every look lists"
-)]
 fn is_older(path: &Path, since_ms: i64) -> bool {
-    let modified = std::fs::symlink_metadata(path).and_then(|meta| meta.modified());
-    let since_1970 = modified
-        .ok()
-        .and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok());
-    since_1970.is_some_and(|since_1970| {
-        i64::try_from(since_1970.as_millis()).is_ok_and(|modified_ms| modified_ms < since_ms)
-    })
-}
-
-fn problem(agent: &AgentId, path: &Path, message: String) -> Problem {
-    Problem {
-        agent: Some(agent.clone()),
-        path: Some(path.to_owned()),
-        message,
-    }
+    let facts = facts_of_any(path, Links::Refuse).ok();
+    let modified_ms = facts.and_then(|facts| facts.modified_ms);
+    modified_ms.is_some_and(|modified_ms| modified_ms < since_ms)
 }
 
 /// The phases in a log since `since_ms`; `None` if there are none.

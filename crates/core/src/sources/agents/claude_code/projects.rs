@@ -14,8 +14,7 @@ use super::subagents::PREFIX;
 use super::transcript::{Words, read_opening};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, names_in};
-use crate::sources::agents::kit::reading::found_at;
+use crate::sources::agents::kit::folder::{list_or_report, names_in, names_or_report};
 use crate::sources::agents::kit::uuid::is_uuid;
 
 /// How many project folders are looked into.
@@ -39,7 +38,7 @@ pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 #[derive(Debug)]
 pub(super) struct Projects {
     root: PathBuf,
-    names: OnceCell<Result<Vec<String>, String>>,
+    listed: OnceCell<Found<Vec<PathBuf>>>,
 }
 
 /// The files of one project folder.
@@ -60,29 +59,22 @@ impl Projects {
     pub(super) fn new(home: &Path) -> Self {
         Self {
             root: home.join("projects"),
-            names: OnceCell::new(),
+            listed: OnceCell::new(),
         }
     }
 
-    fn names(&self) -> Found<&[String]> {
-        let names = self.names.get_or_init(|| {
-            let names = names_in(&self.root, PROJECTS_MAX).map_err(not_listed)?;
-            Ok(names.texts().map(str::to_owned).collect())
+    /// Every project folder; a failure to list them is a problem.
+    pub(super) fn all(&self, problems: &mut Vec<Problem>) -> &[PathBuf] {
+        let listed = self.listed.get_or_init(|| {
+            let mut problems = Vec::new();
+            let names = list_or_report(&self.root, PROJECTS_MAX, |why| {
+                problems.push(Problem::at(&AGENT, &self.root, why));
+            });
+            let found = names.texts().map(|name| self.root.join(name)).collect();
+            Found { found, problems }
         });
-        let found = names.as_deref().unwrap_or_default();
-        found_at(&AGENT, &self.root, found, names.as_ref().err())
-    }
-
-    /// Every project folder.
-    pub(super) fn all(&self) -> Found<Vec<PathBuf>> {
-        let mut problems = Vec::new();
-        let names = self.names().take(&mut problems);
-        if names.len() == PROJECTS_MAX {
-            let message = format!("more than {PROJECTS_MAX} folders: the rest is left out");
-            problems.push(Problem::at(&AGENT, &self.root, message));
-        }
-        let found = names.iter().map(|name| self.root.join(name)).collect();
-        Found { found, problems }
+        problems.extend_from_slice(&listed.problems);
+        &listed.found
     }
 
     /// Finds the transcript of a session, wherever it is.
@@ -105,9 +97,8 @@ impl Projects {
             return Found::clean(suggested);
         }
         let mut problems = Vec::new();
-        let names = self.names().take(&mut problems);
-        let there = names.iter().filter_map(|folder| {
-            let path = self.root.join(folder).join(&name);
+        let there = self.all(&mut problems).iter().filter_map(|folder| {
+            let path = folder.join(&name);
             Some((modified_ms(&path)?, path))
         });
         let mut there: Vec<(i64, PathBuf)> = there.collect();
@@ -128,9 +119,10 @@ impl Projects {
         let name = file_name(folder);
         let Some(name) = name else { return Vec::new() };
         let begins = format!("{name}{WORKTREES}");
-        let names = self.names().found.iter();
-        let matching = names.filter(|name| name.starts_with(&begins));
-        matching.map(|name| self.root.join(name)).collect()
+        let is_worktree =
+            |folder: &&PathBuf| file_name(folder).is_some_and(|name| name.starts_with(&begins));
+        let folders = self.all(&mut Vec::new()).iter();
+        folders.filter(is_worktree).cloned().collect()
     }
 
     /// The folders of sessions that work in `directory`.
@@ -139,14 +131,14 @@ impl Projects {
     /// been used) by the directories in the transcripts.
     pub(super) fn of_directory(&self, directory: &Path, mounts: &Mounts) -> Found<Vec<PathBuf>> {
         let mut problems = Vec::new();
-        let names = self.names().take(&mut problems).iter();
-        let all = names.map(|name| self.root.join(name));
+        let all = self.all(&mut problems).iter();
         let by_name = all.clone().filter(|folder| is_folder_of(folder, directory));
-        let mut found: Vec<PathBuf> = by_name.collect();
+        let mut found: Vec<PathBuf> = by_name.cloned().collect();
         if found.is_empty() {
             let real = mounts.real_path(directory);
             let leads_there = |own: PathBuf| mounts.leads_to(&own, &real);
-            found.extend(all.filter(|path| directory_of(path).is_some_and(leads_there)));
+            let by_content = all.filter(|path| directory_of(path).is_some_and(leads_there));
+            found.extend(by_content.cloned());
         }
         Found { found, problems }
     }
@@ -162,7 +154,9 @@ pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
     let names = match names_in(path, PROJECT_ENTRIES_MAX) {
         // A file among the folders is no project.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(found),
-        listed => report_unlisted(path, listed, PROJECT_ENTRIES_MAX).take(&mut problems),
+        listed => names_or_report(listed, PROJECT_ENTRIES_MAX, |why| {
+            problems.push(Problem::at(&AGENT, path, why));
+        }),
     };
     for name in names.texts() {
         match name.strip_suffix(TRANSCRIPT_SUFFIX) {
@@ -173,27 +167,6 @@ pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
         }
     }
     Found { found, problems }
-}
-
-/// The names in a folder, and why some are missing.
-pub(super) fn report_unlisted(
-    folder: &Path,
-    listed: io::Result<Names>,
-    entries_max: usize,
-) -> Found<Names> {
-    let (names, message) = match listed {
-        Ok(names) => {
-            let message = format!("more than {entries_max} entries: the rest is left out");
-            let message = names.is_cut.then_some(message);
-            (names, message)
-        }
-        Err(error) => (Names::default(), Some(not_listed(error))),
-    };
-    found_at(&AGENT, folder, names, message)
-}
-
-pub(super) fn not_listed(error: io::Error) -> String {
-    format!("cannot list this folder: {error}")
 }
 
 impl ProjectFolder {

@@ -8,11 +8,10 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, read_regular};
 
 use super::AGENT;
-use super::projects::report_unlisted;
 use super::record::{Record, parse_record};
 use crate::adapter::Home;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::list_or_report;
 use crate::sources::agents::kit::reading::read_if_there;
 
 /// How many entries of the registry are looked at.
@@ -55,8 +54,9 @@ pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<Se
 pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     let folder = folder(home);
     let mut found: Found<Vec<Entry>> = Found::default();
-    let listed = names_in(&folder, RECORDS_MAX);
-    let names = report_unlisted(&folder, listed, RECORDS_MAX).take(&mut found.problems);
+    let names = list_or_report(&folder, RECORDS_MAX, |why| {
+        found.problems.push(Problem::at(&AGENT, &folder, why));
+    });
     let mut rereads_left = REREAD_RECORDS_MAX;
     for name in names.texts() {
         let Some(pid) = process_in(name) else {

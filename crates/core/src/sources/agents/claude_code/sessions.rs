@@ -266,7 +266,7 @@ impl<'a> Sessions<'a> {
 
     /// Adds every session on disk.
     pub(super) fn add_all(&mut self) {
-        for folder in self.projects.all().take(&mut self.scan.problems) {
+        for folder in self.projects.all(&mut self.scan.problems).to_vec() {
             let listed = list(&folder).take(&mut self.scan.problems);
             let transcripts = listed.transcripts();
             let depth = self.scan.look.depth;

@@ -6,16 +6,18 @@ use whosup_sidecar::file::{Links, read_regular};
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::AGENT;
-use super::projects::{TRANSCRIPT_SUFFIX, not_listed};
+use super::projects::TRANSCRIPT_SUFFIX;
 use super::transcript::read_opening;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::{names_in, names_or_report};
 use crate::sources::agents::kit::title::one_line;
 
 /// The prefix of their file names.
 pub(super) const PREFIX: &str = "agent-";
 /// How many sub-agents of one session are listed.
 const SUB_AGENTS_MAX: usize = 1_000;
+/// How many names in one folder are read: each sub-agent has a transcript and a description.
+const NAMES_MAX: usize = 2 * SUB_AGENTS_MAX + 2;
 /// How deep the folders of sub-agents are: their own, the folder of all workflows, and the
 /// folder of each workflow.
 const LEVELS_MAX: usize = 4;
@@ -57,15 +59,12 @@ pub(super) fn of_session(folder: &Path) -> Found<Vec<SubAgent>> {
 }
 
 fn list(folder: &Path, found: &mut Found<Vec<SubAgent>>, deeper: &mut Vec<PathBuf>) {
-    // Each has a transcript and a description.
-    let names = match names_in(folder, 2 * SUB_AGENTS_MAX + 2) {
-        Ok(names) => names,
+    let names = match names_in(folder, NAMES_MAX) {
         // A file that is called like a session.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return,
-        Err(error) => {
-            let why = not_listed(error);
-            return found.problems.push(Problem::at(&AGENT, folder, why));
-        }
+        listed => names_or_report(listed, NAMES_MAX, |why| {
+            found.problems.push(Problem::at(&AGENT, folder, why));
+        }),
     };
     for name in names.texts() {
         let transcript = folder.join(name);

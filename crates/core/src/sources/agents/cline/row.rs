@@ -17,11 +17,15 @@ use crate::sources::agents::kit::title::one_line;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) id: SessionId,
-    /// The first process that the row names.
-    pub(super) pid: Option<Pid>,
     pub(super) started_at_ms: Option<i64>,
     pub(super) ended_at_ms: Option<i64>,
+    /// When the row was last changed; rows from files have no such date.
+    pub(super) updated_at_ms: Option<i64>,
+    /// The first process that the row names.
+    pub(super) pid: Option<Pid>,
     pub(super) status: String,
+    /// `metadata`, an object.
+    pub(super) metadata: Value,
     /// A person is at a terminal.
     pub(super) is_interactive: Option<bool>,
     pub(super) model: Option<String>,
@@ -30,11 +34,7 @@ pub(super) struct Row {
     pub(super) parent: Option<SessionId>,
     /// The first prompt, with the marks that it was sent with.
     pub(super) prompt: Option<String>,
-    /// `metadata`, an object.
-    pub(super) metadata: Value,
     pub(super) messages: Option<PathBuf>,
-    /// When the row was last changed; rows from files have no such date.
-    pub(super) updated_at_ms: Option<i64>,
 }
 
 /// Statuses of a session that the process which ran it has ended.

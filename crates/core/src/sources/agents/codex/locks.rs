@@ -14,7 +14,6 @@ use whosup_process::FileId;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
-use super::tree::list_names;
 use super::{AGENT, Codex};
 use crate::machine::problem::Problem;
 use crate::sources::agents::kit::held::{Held, file_id, find_holders};
@@ -59,7 +58,7 @@ pub(super) fn locks_in(home: &Path) -> PathBuf {
 
 fn list(scan: &mut Scan<'_>) -> BTreeMap<SessionId, ThreadLock> {
     let directory = locks_in(&scan.home.root);
-    let names = list_names(&directory, LOCKS_MAX).take(&mut scan.problems);
+    let names = scan.names(&directory, LOCKS_MAX);
     let mut locks = BTreeMap::new();
     for name in names.texts() {
         let Some(id) = thread_in(name) else {

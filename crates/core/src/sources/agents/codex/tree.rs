@@ -6,9 +6,8 @@ use std::str::FromStr;
 
 use super::rollout::Rollout;
 use super::{AGENT, thread_id};
-use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, names_in};
-use crate::sources::agents::kit::reading::found_at;
+use crate::machine::problem::Problem;
+use crate::sources::agents::kit::folder::{Names, list_or_report};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -119,11 +118,7 @@ impl<'a> Tree<'a> {
 
     /// The entries of a directory whose names are numbers of so many digits.
     fn numbered<N: FromStr>(&mut self, directory: &Path, digits: usize) -> Vec<(N, PathBuf)> {
-        let names = names_in(directory, ENTRIES_MAX);
-        let names = names.unwrap_or_else(|error| {
-            self.report([Problem::at(&AGENT, directory, error)]);
-            Names::default()
-        });
+        let names = self.names(directory);
         let is_number = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
         let numbers = names.texts().filter(|name| name.len() == digits);
         let numbers = numbers.filter(is_number);
@@ -143,11 +138,7 @@ impl<'a> Tree<'a> {
     /// file.
     fn list(&mut self, directory: &Path, is_archived: bool) -> &[Rollout] {
         if !self.listed.contains_key(directory) {
-            let Found {
-                found: names,
-                problems,
-            } = list_names(directory, ENTRIES_MAX);
-            self.report(problems);
+            let names = self.names(directory);
             let all: HashSet<&str> = names.texts().collect();
             let is_best = |name: &&str| {
                 let plain = name.strip_suffix(".zst");
@@ -160,27 +151,15 @@ impl<'a> Tree<'a> {
         self.listed.get(directory).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds problems, each once.
-    fn report(&mut self, problems: impl IntoIterator<Item = Problem>) {
-        for problem in problems {
+    /// The names in a directory; each problem is reported once.
+    fn names(&mut self, directory: &Path) -> Names {
+        list_or_report(directory, ENTRIES_MAX, |why| {
+            let problem = Problem::at(&AGENT, directory, why);
             if !self.problems.contains(&problem) {
                 self.problems.push(problem);
             }
-        }
+        })
     }
-}
-
-/// The names in a directory, and why some are missing.
-pub(super) fn list_names(directory: &Path, names_max: usize) -> Found<Names> {
-    let (names, message) = match names_in(directory, names_max) {
-        Ok(names) => {
-            let message = format!("it has more than {names_max} entries: the rest is left out");
-            let message = names.is_cut.then_some(message);
-            (names, message)
-        }
-        Err(error) => (Names::default(), Some(error.to_string())),
-    };
-    found_at(&AGENT, directory, names, message)
 }
 
 fn date_of(at_ms: i64) -> Option<Date> {

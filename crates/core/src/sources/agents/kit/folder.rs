@@ -5,14 +5,17 @@ use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::path::Path;
 
+use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, facts_of_any};
+
+use crate::machine::problem::Problem;
 
 /// The names in a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Names<N = OsString> {
+pub(crate) struct Names {
     /// Sorted, so that the order in which a file system lists never matters.
-    pub(crate) names: Vec<N>,
-    /// There are more than were asked for.
+    pub(crate) names: Vec<OsString>,
+    /// Some may be missing: there are more than were asked for, or they can't be listed.
     pub(crate) is_cut: bool,
 }
 
@@ -23,14 +26,6 @@ impl Names {
     }
 }
 
-/// A name in a directory, and the type of the entry.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
-    pub(crate) name: OsString,
-    /// The listing shows a regular file.
-    pub(crate) is_file: bool,
-}
-
 /// Lists the names in `directory`, at most `entries_max` of them. A missing directory is
 /// empty. So is a directory whose name is longer than the file system allows, which agents
 /// can build from a long working directory (pi#9836).
@@ -39,19 +34,66 @@ pub(crate) struct Entry {
 ///
 /// The system's error if the directory cannot be read.
 pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
-    list(directory, entries_max, |entry| entry.file_name())
+    list(directory, entries_max, |_| true)
 }
 
-/// Lists like [`names_in`], with the type of each entry.
-///
-/// # Errors
-///
-/// The system's error if the directory cannot be read.
-pub(crate) fn entries_in(directory: &Path, entries_max: usize) -> io::Result<Names<Entry>> {
-    list(directory, entries_max, |entry| Entry {
-        name: entry.file_name(),
-        is_file: entry.file_type().is_ok_and(|kind| kind.is_file()),
-    })
+/// Lists like [`names_in`], and reports why names are missing.
+pub(crate) fn list_or_report(
+    directory: &Path,
+    entries_max: usize,
+    report: impl FnMut(String),
+) -> Names {
+    names_or_report(names_in(directory, entries_max), entries_max, report)
+}
+
+/// Lists the folders in `directory`, and reports why some are missing: everything but regular
+/// files, which agents and people put beside them.
+pub(crate) fn list_folders_or_report(
+    directory: &Path,
+    entries_max: usize,
+    report: impl FnMut(String),
+) -> Names {
+    let is_folder = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
+    names_or_report(list(directory, entries_max, is_folder), entries_max, report)
+}
+
+/// The names of a listing; reports why some are missing.
+pub(crate) fn names_or_report(
+    listed: io::Result<Names>,
+    entries_max: usize,
+    mut report: impl FnMut(String),
+) -> Names {
+    match listed {
+        Ok(names) => {
+            if names.is_cut {
+                report(format!(
+                    "more than {entries_max} entries: the rest is left out"
+                ));
+            }
+            names
+        }
+        Err(error) => {
+            report(format!("cannot list it: {error}"));
+            Names {
+                names: Vec::new(),
+                is_cut: true,
+            }
+        }
+    }
+}
+
+/// Lists the names in a directory that belongs to no home. Why names are missing is a problem,
+/// of `agent` if the directory is that agent's.
+pub(crate) fn list_outside_homes(
+    agent: Option<&AgentId>,
+    directory: &Path,
+    entries_max: usize,
+    problems: &mut Vec<Problem>,
+) -> Vec<String> {
+    let names = list_or_report(directory, entries_max, |why| {
+        problems.push(Problem::at(agent, directory, why));
+    });
+    names.texts().map(str::to_owned).collect()
 }
 
 /// Returns whether a home that is looked at contains this directory.
@@ -85,27 +127,26 @@ pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
-fn list<N: Ord>(
+fn list(
     directory: &Path,
     entries_max: usize,
-    take: impl Fn(&DirEntry) -> N,
-) -> io::Result<Names<N>> {
-    let mut found = Names {
-        names: Vec::new(),
-        is_cut: false,
-    };
+    is_wanted: impl Fn(&DirEntry) -> bool,
+) -> io::Result<Names> {
+    let mut found = Names::default();
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if can_not_be_there(&error) => return Ok(found),
         Err(error) => return Err(error),
     };
-    for entry in entries {
+    for (index, entry) in entries.enumerate() {
         let entry = entry?;
-        if found.names.len() == entries_max {
+        if index == entries_max {
             found.is_cut = true;
             break;
         }
-        found.names.push(take(&entry));
+        if is_wanted(&entry) {
+            found.names.push(entry.file_name());
+        }
     }
     found.names.sort_unstable();
     Ok(found)
@@ -118,74 +159,10 @@ fn can_not_be_there(error: &io::Error) -> bool {
     )
 }
 
-/// Lists the folders in `directory`: everything but regular files, which agents
-/// and people put beside them.
-///
-/// # Errors
-///
-/// The system's error if the directory cannot be read.
-pub(crate) fn folders_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
-    let listed = entries_in(directory, entries_max)?;
-    let folders = listed.names.into_iter().filter(|entry| !entry.is_file);
-    Ok(Names {
-        names: folders.map(|entry| entry.name).collect(),
-        is_cut: listed.is_cut,
-    })
-}
-
-/// Lists like [`folders_in`] and reports why entries are missing.
-pub(crate) fn list_folders_or_report(
-    directory: &Path,
-    entries_max: usize,
-    report: impl FnMut(String),
-) -> Names {
-    names_or_report(folders_in(directory, entries_max), entries_max, report)
-}
-
-/// Lists like [`names_in`] and reports why entries are missing.
-pub(crate) fn list_or_report(
-    directory: &Path,
-    entries_max: usize,
-    report: impl FnMut(String),
-) -> Names {
-    names_or_report(names_in(directory, entries_max), entries_max, report)
-}
-
-/// Lists like [`entries_in`] and reports why entries are missing.
-pub(crate) fn list_entries_or_report(
-    directory: &Path,
-    entries_max: usize,
-    report: impl FnMut(String),
-) -> Names<Entry> {
-    names_or_report(entries_in(directory, entries_max), entries_max, report)
-}
-
-fn names_or_report<N>(
-    listed: io::Result<Names<N>>,
-    entries_max: usize,
-    mut report: impl FnMut(String),
-) -> Names<N> {
-    match listed {
-        Ok(names) => {
-            if names.is_cut {
-                report(format!("it has more than {entries_max} entries"));
-            }
-            names
-        }
-        Err(error) => {
-            report(error.to_string());
-            Names {
-                names: Vec::new(),
-                is_cut: false,
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
-    use super::{entries_in, names_in};
+    use super::{list_folders_or_report, names_in};
 
     #[test]
     fn a_directory_that_is_not_there_has_no_names() -> std::io::Result<()> {
@@ -213,16 +190,18 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_shows_whether_it_is_a_regular_file() -> std::io::Result<()> {
+    fn a_regular_file_is_no_folder() -> std::io::Result<()> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("b"), "")?;
         std::fs::create_dir(directory.path().join("a"))?;
-        let entries = entries_in(directory.path(), 3)?.names;
-        let listed = entries.iter().map(|one| (one.name.to_str(), one.is_file));
-        assert_eq!(
-            listed.collect::<Vec<_>>(),
-            [(Some("a"), false), (Some("b"), true)]
-        );
+        std::os::unix::fs::symlink("a", directory.path().join("c"))?;
+        let mut reported = Vec::new();
+        let folders = list_folders_or_report(directory.path(), 2, |why| reported.push(why));
+        assert!(folders.is_cut && folders.names.len() < 3);
+        assert_eq!(reported, ["more than 2 entries: the rest is left out"]);
+        let folders = list_folders_or_report(directory.path(), 3, |why| reported.push(why));
+        assert_eq!(folders.texts().collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(reported.len(), 1);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::folder::{Entry, Names, list_entries_or_report, list_folders_or_report, list_or_report};
+use super::folder::{Names, list_folders_or_report, list_or_report};
 use super::one_per_session::OnePerSession;
 use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject};
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
@@ -86,13 +86,6 @@ impl<'a> Scan<'a> {
     /// Lists the folders in a directory, and reports why some are missing.
     pub(crate) fn folders(&mut self, directory: &Path, entries_max: usize) -> Names {
         list_folders_or_report(directory, entries_max, |message| {
-            self.problem(directory, message);
-        })
-    }
-
-    /// Lists what is in a directory, and reports why some of it is missing.
-    pub(crate) fn entries(&mut self, directory: &Path, entries_max: usize) -> Names<Entry> {
-        list_entries_or_report(directory, entries_max, |message| {
             self.problem(directory, message);
         })
     }

@@ -25,7 +25,6 @@ mod process;
 mod project;
 mod reading;
 mod registry;
-mod settled;
 mod sidecar;
 mod transcript;
 mod writer_lock;

@@ -9,18 +9,15 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::file::{Directory, Links, facts};
-use whosup_sidecar::{SessionId, read_listed_sidecar, read_sidecar, read_sidecar_in};
+use whosup_sidecar::{SessionId, read_sidecar, read_sidecar_in};
 
-use self::name::{chats_in, chats_of, session_of, transcript_path};
-pub(super) use self::name::{sidecar_name, transcript_name};
+use self::name::{chats_in, chats_of, session_of, sidecar_name, transcript_path};
 use super::home::Runtime;
 use super::reading::Reading;
 use super::registry::Record;
-use super::settled::is_settled;
 use super::{process, sidecar, transcript};
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::{AgentProcess, Role, Unclaimed};
-use crate::sources::agents::kit::folder::Entry;
 use crate::sources::agents::kit::scan::may_have_written_since;
 use crate::sources::transcript::TranscriptFile;
 
@@ -51,15 +48,8 @@ struct Folder {
 /// The files of one project that are of interest.
 struct Chats {
     directory: PathBuf,
-    sidecars: Vec<Listed>,
+    sidecars: Vec<String>,
     transcripts: Vec<SessionId>,
-}
-
-/// A sidecar in a listing.
-struct Listed {
-    name: String,
-    /// The listing shows a regular file.
-    is_file: bool,
 }
 
 impl<'a, 'r> Projects<'a, 'r> {
@@ -120,42 +110,20 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// Reads the folders of the directories in which processes work or registered sessions,
-    /// except for settled processes.
+    /// Reads the folders of the directories in which processes work or registered sessions.
     fn walk_work_dirs(&mut self, records: &[Record]) {
-        let look = self.reading.scan.look;
         let servers: Vec<_> = self.reading.scan.processes().filter(is_server).collect();
         let oldest = may_have_written_since(servers.iter().copied());
         for runtime in self.runtimes {
-            let folders_of = |process: &AgentProcess| -> BTreeSet<PathBuf> {
+            let folders_of = |process: &&AgentProcess| {
                 let registered = records_of(records, process);
                 let registered = registered.map(|record| record.work_dir.as_path());
                 let work_dirs = process.work_dirs().chain(registered);
-                work_dirs
-                    .map(|work_dir| chats_in(runtime, work_dir))
-                    .collect()
+                let folders = work_dirs.map(|work_dir| chats_in(runtime, work_dir));
+                folders.collect::<Vec<_>>()
             };
-            let mut users_of: BTreeMap<PathBuf, usize> = BTreeMap::new();
-            for chats in look.processes.iter().filter(is_server).flat_map(folders_of) {
-                *users_of.entry(chats).or_default() += 1;
-            }
-            let mut unsettled = BTreeSet::new();
-            for process in &servers {
-                let folders = folders_of(process);
-                let is_alone = folders.iter().all(|chats| users_of.get(chats) == Some(&1));
-                let mut own = records_of(records, process);
-                let is_settled = match (own.next(), own.next()) {
-                    (Some(record), None) => {
-                        let chats = chats_in(runtime, &record.work_dir);
-                        is_alone && is_settled(self.reading, process, record, &chats)
-                    }
-                    _ => false,
-                };
-                if !is_settled {
-                    unsettled.extend(folders);
-                }
-            }
-            for chats in unsettled {
+            let folders: BTreeSet<PathBuf> = servers.iter().flat_map(folders_of).collect();
+            for chats in folders {
                 self.read_all(runtime, &chats, oldest);
             }
         }
@@ -262,33 +230,12 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// a running process did, its record or the wider search finds them.
     fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
-        // A folder that cannot be opened is read file by file, each with its problem.
-        let opened = (!chats.sidecars.is_empty())
-            .then(|| Directory::open(&chats.directory).ok())
-            .flatten();
-        let since = opened.as_ref().zip(since_ms);
         let folder = self.folders.entry(chats.directory.clone()).or_default();
         folder.is_listed = true;
-        for Listed { name, is_file } in &chats.sidecars {
-            let is_older = since.is_some_and(|(opened, since_ms)| {
-                let facts = opened.facts(name.as_ref(), Links::Refuse).ok();
-                let written_ms = facts
-                    .filter(|facts| facts.is_file)
-                    .and_then(|facts| facts.modified_ms);
-                written_ms.is_some_and(|written_ms| written_ms < since_ms)
-            });
-            if folder.read.contains(name) {
-                // A record led to it.
-            } else if is_older {
-                folder.passed_over.insert(name.clone());
-            } else {
-                let path = chats.directory.join(name);
-                let read = match &opened {
-                    Some(opened) if *is_file => read_listed_sidecar(opened, name.as_ref()),
-                    Some(opened) => read_sidecar_in(opened, name.as_ref()),
-                    None => read_sidecar(&path),
-                };
-                sidecar::take(self.reading, runtime, path, read, None);
+        if !chats.sidecars.is_empty() {
+            match Directory::open(&chats.directory) {
+                Ok(opened) => self.read_sidecars(runtime, &opened, &chats, since_ms),
+                Err(error) => self.reading.scan.problem(&chats.directory, error),
             }
         }
         for session in &chats.transcripts {
@@ -297,6 +244,33 @@ impl<'a, 'r> Projects<'a, 'r> {
             }
         }
         chats
+    }
+
+    fn read_sidecars(
+        &mut self,
+        runtime: &Runtime,
+        opened: &Directory,
+        chats: &Chats,
+        since_ms: Option<i64>,
+    ) {
+        let folder = self.folders.entry(chats.directory.clone()).or_default();
+        for name in &chats.sidecars {
+            let is_older = since_ms.is_some_and(|since_ms| {
+                let facts = opened.facts(name.as_ref(), Links::Refuse).ok();
+                let facts = facts.filter(|facts| facts.is_file);
+                let written_ms = facts.and_then(|facts| facts.modified_ms);
+                written_ms.is_some_and(|written_ms| written_ms < since_ms)
+            });
+            if folder.read.contains(name) {
+                // A record led to it.
+            } else if is_older {
+                folder.passed_over.insert(name.clone());
+            } else {
+                let path = chats.directory.join(name);
+                let read = read_sidecar_in(opened, name.as_ref());
+                sidecar::take(self.reading, runtime, path, read, None);
+            }
+        }
     }
 
     /// Reads the skipped files in a folder after all: they may rule out that a process
@@ -320,8 +294,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         {
             return folder.passed_over.iter().cloned().collect();
         }
-        let sidecars = self.list(chats).sidecars.into_iter();
-        let mut sidecars: Vec<String> = sidecars.map(|one| one.name).collect();
+        let mut sidecars = self.list(chats).sidecars;
         if let Some(folder) = self.folders.get(chats) {
             sidecars.retain(|name| !folder.read.contains(name));
         }
@@ -337,19 +310,17 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 
     fn list(&mut self, directory: &Path) -> Chats {
-        let listed = self.reading.scan.entries(directory, CHATS_MAX);
+        let listed = self.reading.scan.names(directory, CHATS_MAX);
         let mut chats = Chats {
             directory: directory.to_owned(),
             sidecars: Vec::new(),
             transcripts: Vec::new(),
         };
-        for Entry { name, is_file } in listed.names {
-            if let Some(session) = session_of(&name) {
+        for name in listed.texts() {
+            if let Some(session) = session_of(name) {
                 chats.transcripts.push(session);
-            } else if let Ok(name) = name.into_string()
-                && name.ends_with(sidecar::SUFFIX)
-            {
-                chats.sidecars.push(Listed { name, is_file });
+            } else if name.ends_with(sidecar::SUFFIX) {
+                chats.sidecars.push(name.to_owned());
             }
         }
         chats

@@ -23,7 +23,6 @@ use whosup_sidecar::{SessionId, StrictObject};
 use super::{AGENT, Vibe};
 use crate::adapter::Look;
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::folder::{Names, names_in};
 use crate::sources::agents::kit::held::{Held, file_id, which_lock, who_holds};
 use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::scan::Scan;
@@ -96,7 +95,7 @@ pub(super) fn directory(storage: &Path) -> PathBuf {
 pub(super) fn read(scan: &mut Scan<'_>, storage: &Path) -> Leases {
     let directory = directory(storage);
     let mut found = Leases::default();
-    let names = list(scan, &directory, ENTRIES_MAX, "entries");
+    let names = scan.names(&directory, ENTRIES_MAX);
     if names.is_cut {
         // Any session without a known lease may have a lease here.
         found.unreadable.push((None, directory.clone()));
@@ -120,26 +119,6 @@ pub(super) fn read(scan: &mut Scan<'_>, storage: &Path) -> Leases {
     find_holders(scan, &mut found.leases);
     found.cleanup = cleanup(scan.look, &directory);
     found
-}
-
-/// Lists a directory, and reports what is missing in the list. It is cut also if there is
-/// none.
-pub(super) fn list(scan: &mut Scan<'_>, directory: &Path, max: usize, of: &str) -> Names {
-    let names = names_in(directory, max);
-    match &names {
-        Err(error) => scan.problem(directory, format!("cannot list this directory: {error}")),
-        Ok(names) if names.is_cut => {
-            scan.problem(
-                directory,
-                format!("more than {max} {of}: the rest is left out"),
-            );
-        }
-        Ok(_) => {}
-    }
-    names.unwrap_or(Names {
-        names: Vec::new(),
-        is_cut: true,
-    })
 }
 
 /// The lock of a session's lease.

@@ -131,7 +131,7 @@ impl<'a> Scanning<'a> {
     /// Every session that is stored, also without a lease.
     fn add_all(&mut self, storage: &Path, leases: &Leases) {
         let root = sessions_in(storage);
-        let names = lease::list(&mut self.scan, &root, SESSIONS_MAX, "sessions");
+        let names = self.scan.names(&root, SESSIONS_MAX);
         for name in names.texts().filter(|name| is_session(name)) {
             let Ok(id) = SessionId::parse(name) else {
                 continue;

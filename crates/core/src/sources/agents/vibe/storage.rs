@@ -40,27 +40,11 @@ fn is_same(one: &Path, other: &Path) -> bool {
     inode(one).is_some_and(|own| Some(own) == inode(other))
 }
 
-/// The value of `save_dir = "…"` in the table with the place of the sessions, if it is an
-/// absolute path. That much of the configuration's language is read, and no more.
+/// The directory for sessions in the configuration, if it is an absolute path.
 fn named_in(config: &str) -> Option<PathBuf> {
-    let lines = config.lines().map(str::trim);
-    let entries = lines
-        .skip_while(|line| !line.starts_with("[session_logging]"))
-        .skip(1)
-        .take_while(|line| !line.starts_with('['));
-    let mut values = entries.filter_map(|line| {
-        line.strip_prefix("save_dir")?
-            .trim_start()
-            .strip_prefix('=')
-    });
-    let value = values.next()?.trim();
-    let quote = value
-        .chars()
-        .next()
-        .filter(|quote| matches!(quote, '"' | '\''))?;
-    let (path, _) = value.get(1..)?.split_once(quote)?;
-    let is_plain = !path.contains('\\') && Path::new(path).is_absolute();
-    is_plain.then(|| Path::new(path).components().collect())
+    let config: toml::Table = config.parse().ok()?;
+    let path = Path::new(config.get("session_logging")?.get("save_dir")?.as_str()?);
+    path.is_absolute().then(|| path.components().collect())
 }
 
 #[cfg(test)]
@@ -84,7 +68,7 @@ mod tests {
         check("[session_logging]\n[other]\nsave_dir = \"/data\"", None);
         check("[session_logging]\nsave_dir = \"\"", None);
         check("[session_logging]\nsave_dir = \"relative\"", None);
-        check("[session_logging]\nsave_dir = \"/a\\u0041\"", None);
+        check("session_logging.save_dir = \"/a\\u0041\"", Some("/aA"));
         check("[session_logging]\nsave_dir = 7", None);
         check("", None);
     }

@@ -1,6 +1,5 @@
 //! The names and paths of the files in a project's folder.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
@@ -36,23 +35,18 @@ pub(super) fn chats_in(runtime: &Runtime, work_dir: &Path) -> PathBuf {
 }
 
 /// The name of a session's own sidecar.
-pub(in crate::sources::agents::qwen_code) fn sidecar_name(session: &SessionId) -> String {
+pub(super) fn sidecar_name(session: &SessionId) -> String {
     format!("{session}{}", sidecar::SUFFIX)
 }
 
 pub(super) fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
-    chats.join(transcript_name(session))
-}
-
-/// The name of a session's transcript.
-pub(in crate::sources::agents::qwen_code) fn transcript_name(session: &SessionId) -> String {
-    format!("{session}{TRANSCRIPT_SUFFIX}")
+    chats.join(format!("{session}{TRANSCRIPT_SUFFIX}"))
 }
 
 /// The session that a transcript's name names. Other `.jsonl` files beside it
 /// (`SESSION.ledger.jsonl`) name none.
-pub(super) fn session_of(name: &OsString) -> Option<SessionId> {
-    let stem = name.to_str()?.strip_suffix(TRANSCRIPT_SUFFIX)?;
+pub(super) fn session_of(name: &str) -> Option<SessionId> {
+    let stem = name.strip_suffix(TRANSCRIPT_SUFFIX)?;
     let is_id = ID_LENGTHS.contains(&stem.len())
         && stem
             .bytes()
@@ -74,15 +68,14 @@ mod tests {
 
     #[test]
     fn only_an_id_names_a_transcript() {
-        let session = |name: &str| session_of(&OsString::from(name));
-        assert!(session("0a0cf238-8b66-4429-9815-234560ccc5d1.jsonl").is_some());
+        assert!(session_of("0a0cf238-8b66-4429-9815-234560ccc5d1.jsonl").is_some());
         for other in [
             "0a0cf238-8b66-4429-9815-234560ccc5d1.ledger.jsonl",
             "0a0cf238-8b66-4429-9815-234560ccc5d1.runtime.json",
             "notes.jsonl",
             ".jsonl",
         ] {
-            assert_eq!(session(other), None, "{other}");
+            assert_eq!(session_of(other), None, "{other}");
         }
     }
 }
