@@ -14,7 +14,7 @@ use super::subagents::PREFIX;
 use super::transcript::{Words, read_opening};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{list_or_report, names_in, names_or_report};
+use crate::sources::agents::kit::folder::{hyphenated, list_or_report, names_in, names_or_report};
 use crate::sources::agents::kit::uuid::is_uuid;
 
 /// How many project folders are looked into.
@@ -89,7 +89,7 @@ impl Projects {
         work_dir: Option<&Path>,
     ) -> Found<Option<PathBuf>> {
         let name = format!("{session}{TRANSCRIPT_SUFFIX}");
-        let suggested = work_dir.map(|dir| self.root.join(encode(dir)).join(&name));
+        let suggested = work_dir.map(|dir| self.root.join(hyphenated(dir)).join(&name));
         let words_in = |path: &Path| read_opening(path).map_or(Words::Unknown, |one| one.words);
         let suggested = suggested.filter(|path| modified_ms(path).is_some());
         let has_words = |path: &PathBuf| words_in(path) == Words::Some;
@@ -201,23 +201,9 @@ pub(super) fn modified_ms(path: &Path) -> Option<i64> {
     Some(facts.modified_ms.unwrap_or(0))
 }
 
-/// The name of a directory's project folder, before it is cut: everything but
-/// ASCII letters and digits is `-`, counted in UTF-16 units.
-pub(super) fn encode(directory: &Path) -> String {
-    let mut name = String::new();
-    for char in directory.to_string_lossy().chars() {
-        if char.is_ascii_alphanumeric() {
-            name.push(char);
-        } else {
-            name.extend(std::iter::repeat_n('-', char.len_utf16()));
-        }
-    }
-    name
-}
-
 /// Returns whether the name of a project folder may stand for this directory.
 pub(super) fn is_folder_of(folder: &Path, directory: &Path) -> bool {
-    let encoded = encode(directory);
+    let encoded = hyphenated(directory);
     let is_cut = encoded.len() > ENCODED_CHARS_MAX;
     let cut = encoded.get(..ENCODED_CHARS_MAX).filter(|_| is_cut);
     let is_cut_so = |name: &str| cut.is_some_and(|cut| name.starts_with(&format!("{cut}-")));

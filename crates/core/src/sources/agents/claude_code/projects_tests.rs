@@ -21,7 +21,7 @@ fn write_transcript(home: &Path, folder: &str, cwd: &Path) -> PathBuf {
 
 #[test]
 fn a_directory_is_encoded_as_the_agent_does() {
-    let of = |text: &str| encode(Path::new(text));
+    let of = |text: &str| hyphenated(Path::new(text));
     assert_eq!(
         of("/home/dev/proj-claude/sub dir_x.y"),
         "-home-dev-proj-claude-sub-dir-x-y"
@@ -34,7 +34,7 @@ fn a_directory_is_encoded_as_the_agent_does() {
 #[test]
 fn the_folder_of_a_long_directory_is_found_by_its_beginning() {
     let directory = PathBuf::from(format!("/{}", "long/".repeat(52)));
-    let cut: String = encode(&directory).chars().take(200).collect();
+    let cut: String = hyphenated(&directory).chars().take(200).collect();
     assert!(is_folder_of(
         Path::new(&format!("/p/{cut}-1a2b3c")),
         &directory

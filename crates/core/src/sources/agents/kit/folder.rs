@@ -96,6 +96,21 @@ pub(crate) fn list_outside_homes(
     names.texts().map(str::to_owned).collect()
 }
 
+/// The name that some agents give to the folder of a working directory: every character but
+/// ASCII letters and digits becomes a hyphen, counted as JavaScript does (a character outside
+/// the basic plane is two units). Not to be undone.
+pub(crate) fn hyphenated(work_dir: &Path) -> String {
+    let of_unit = |unit| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    work_dir
+        .to_string_lossy()
+        .encode_utf16()
+        .map(of_unit)
+        .collect()
+}
+
 /// Returns whether a home that is looked at contains this directory.
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 pub(crate) fn is_directory(path: &Path) -> bool {

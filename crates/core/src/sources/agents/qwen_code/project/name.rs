@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
 
+use crate::sources::agents::kit::folder::hyphenated;
 use crate::sources::agents::qwen_code::home::Runtime;
 use crate::sources::agents::qwen_code::sidecar;
 
@@ -12,26 +13,13 @@ const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 /// How long the id in a transcript's name is (a UUID, with or without hyphens).
 const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
 
-/// The name of a directory's folder: every character but ASCII letters and
-/// digits becomes a hyphen. Not to be undone.
-fn encoded(work_dir: &Path) -> String {
-    let text = String::from_utf8_lossy(work_dir.as_os_str().as_encoded_bytes());
-    // As JavaScript counts: a character outside the basic plane is two units.
-    text.encode_utf16()
-        .map(|unit| match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-            _ => '-',
-        })
-        .collect()
-}
-
 pub(super) fn chats_of(project: &Path) -> PathBuf {
     project.join("chats")
 }
 
 /// The folder of a directory's sessions.
 pub(super) fn chats_in(runtime: &Runtime, work_dir: &Path) -> PathBuf {
-    chats_of(&runtime.path.join("projects").join(encoded(work_dir)))
+    chats_of(&runtime.path.join("projects").join(hyphenated(work_dir)))
 }
 
 /// The name of a session's own sidecar.
@@ -60,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_encoded_as_qwen_code_does() {
-        let check = |path: &str, right: &str| assert_eq!(encoded(Path::new(path)), right);
+        let check = |path: &str, right: &str| assert_eq!(hyphenated(Path::new(path)), right);
         check("/home/dev/my_app.v1", "-home-dev-my-app-v1");
         check("/home/dev/é", "-home-dev--");
         check("/w/\u{1F980}x", "-w---x");
