@@ -172,6 +172,39 @@ const COURSES: &[Course] = &[
         &[7],
     ),
     (
+        "a headless run comes and goes while the terminal waits",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "input-requested:permission", Some(7)),
+            (3, "session-started:resume", Some(8)),
+            (4, "turn-started", Some(8)),
+            (5, "session-ended", Some(8)),
+        ],
+        Phase::Waiting,
+        &[7],
+    ),
+    (
+        "a terminal goes on beside a headless run that works",
+        &[
+            (1, "turn-started", Some(7)),
+            (2, "turn-ended", Some(7)),
+            (3, "session-started:resume", Some(8)),
+            (4, "turn-started", Some(8)),
+            (5, "heartbeat", Some(7)),
+        ],
+        Phase::Idle,
+        &[7, 8],
+    ),
+    (
+        "the clock is set back by an hour before the end",
+        &[
+            (3_601, "turn-started", Some(7)),
+            (2, "session-ended", Some(7)),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+    (
         "both end",
         &[
             (1, "session-started:startup", Some(7)),
@@ -548,13 +581,15 @@ proptest! {
         let mut is_any_open = false;
         for pid in 1_i64..4 {
             let its = || counted.iter().filter(|event| event.owner == Some(owner(pid)));
-            let ends = its().filter(|event| event.kind == EventKind::SessionEnded);
-            let last_end = ends.map(|event| event.at_ms).max();
-            let works = its().filter(|event| event.kind.starts_work());
-            let last_work = works.map(|event| event.at_ms).max();
+            let ends = || its().enumerate().filter(|(_, event)| event.kind == EventKind::SessionEnded);
+            let is_after_ends = |place: usize, work: &LoggedEvent| {
+                ends().all(|(at, end)| at < place && end.at_ms < work.at_ms)
+            };
+            let mut works = its().enumerate().filter(|(_, event)| event.kind.starts_work());
             let is_heard = its().next().is_some();
-            // Work after every end of it, or no end at all.
-            let is_open = is_heard && (last_end.is_none() || last_work > last_end);
+            // Work after every end of it, by date and by report, or no end at all.
+            let has_worked_since = works.any(|(place, work)| is_after_ends(place, work));
+            let is_open = is_heard && (ends().next().is_none() || has_worked_since);
             is_any_open |= is_open;
             prop_assert!(!is_open || pids_of_open(&record).contains(&pid), "{pid}");
         }

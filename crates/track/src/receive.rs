@@ -12,13 +12,13 @@ use whosup_core::machine::mounts::Mounts;
 use whosup_core::process::{Backend, Pid};
 use whosup_core::sources::agents;
 use whosup_core::sources::record::{
-    EndCause, HistoryEvent, HistoryLine, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint,
-    SessionRecord,
+    EndCause, HistoryEvent, HistoryLine, KnownOwner, LoggedEnd, LoggedEvent, OWNERS_MAX,
+    PROMPT_CHARS_MAX, PaneHint, RecordedOwner, SessionRecord,
 };
 
 use crate::append::append;
 use crate::closed_terminal::was_closed;
-use crate::end::{Ended, Pass, end_session, pass_on};
+use crate::end::{Ended, Pass, end_event, end_session, pass_on};
 use crate::git::branch_of;
 use crate::history::HistoryFile;
 use crate::owner::{FoundOwner, HookOf, find_owner};
@@ -28,6 +28,9 @@ use crate::{SessionFiles, SessionLock, Store, TrackError, refresh};
 /// How long a hook waits for another writer of the record. The event is in the log
 /// by then, and the next reader writes the record.
 const LOCK_PATIENCE: Duration = Duration::from_millis(40);
+
+/// How many owners of a session that reported no end are looked at, whether they are gone.
+const MANY_OWNERS: usize = OWNERS_MAX - 4;
 
 /// The world of a hook.
 #[derive(Debug, Clone)]
@@ -120,9 +123,55 @@ pub fn receive(
         return Ok(None);
     };
     // Another process may have recorded an end while the lock was held.
-    let record = refresh(&files, &lock)?;
+    let mut record = refresh(&files, &lock)?;
+    let gone = record.as_ref().map(|record| gone_of_many(record, world));
+    for end in gone.into_iter().flatten() {
+        append(&files, &end)?;
+        record = refresh(&files, &lock)?;
+    }
     let (record, pass) = pass_on(&files, record, &lock)?;
     Ok(record.filter(|_| pass == Pass::On))
+}
+
+/// The ends of owners that are gone and reported none, where so many are kept that the next
+/// ones would displace others.
+fn gone_of_many(record: &SessionRecord, world: &HookWorld) -> Vec<LoggedEvent> {
+    let open: Vec<&KnownOwner> = record.owners.open().collect();
+    if open.len() < MANY_OWNERS {
+        return Vec::new();
+    }
+    let gone = open.iter().filter_map(|known| {
+        let owner = known.identity.as_ref()?;
+        let end = LoggedEnd {
+            cause: EndCause::ProcessGone,
+            ended_at_ms: known.last_event_at_ms,
+        };
+        let id = format!("gone-{}-{}-{}", owner.pid, world.hook, unique(world));
+        is_gone(owner, world.backend.as_ref()).then(|| LoggedEvent {
+            owner: Some(owner.clone()),
+            ..end_event(record, end, id)
+        })
+    });
+    gone.collect()
+}
+
+/// Returns whether a process that could be seen from here, if it ran, has exited.
+fn is_gone(owner: &RecordedOwner, backend: &dyn Backend) -> bool {
+    let scope = backend.scope();
+    let is_of_here = owner.boot.is_some()
+        && owner.boot == scope.boot.ok()
+        && owner.pid_namespace.is_some()
+        && owner.pid_namespace == scope.pid_namespace.ok();
+    is_of_here
+        && match backend.probe(owner.pid) {
+            Ok(None) => true,
+            Ok(Some(now)) => {
+                let stamp = owner.stamp.as_ref();
+                let is_same = stamp.and_then(|stamp| stamp.is_same_as(&now.stamp));
+                is_same == Some(false) || (is_same == Some(true) && now.is_exited)
+            }
+            Err(_) => false,
+        }
 }
 
 /// Returns whether the event comes late: its process has taken up another session since it

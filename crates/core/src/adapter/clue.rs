@@ -42,7 +42,8 @@ pub enum ClueKind {
         /// When.
         at_ms: i64,
     },
-    /// A record that would show whether the process serves the session cannot be read.
+    /// A record that would show whether the process serves the session cannot be read, or is
+    /// never made.
     Gap,
 }
 

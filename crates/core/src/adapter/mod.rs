@@ -269,6 +269,9 @@ pub struct Profile {
     /// Its processes may resume a session without announcing it, so that a stale claim excludes
     /// no process that can't be inspected.
     pub resumes_in_silence: bool,
+    /// Its shared hosts leave a lock or a record for each session that they have: what their
+    /// hooks reported shows nothing more.
+    pub hosts_claim: bool,
     /// The paths that change with its sessions; see [`Adapter::watch_paths`].
     pub watched: &'static [Watched],
     /// How its programs are recognized, and what their arguments mean.
@@ -304,6 +307,7 @@ impl Profile {
         shows_title_at_once: false,
         resumes_from_anywhere: true,
         resumes_in_silence: false,
+        hosts_claim: false,
         watched: &[],
         programs: &CommandLine::NONE,
         scan: |_, _| Found::default(),

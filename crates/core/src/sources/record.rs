@@ -14,6 +14,7 @@ mod log;
 mod owner;
 mod owners;
 mod same_home;
+mod shown;
 mod source;
 mod timeline;
 
@@ -30,6 +31,7 @@ pub use log::{
 pub use owner::RecordedOwner;
 pub use owners::{Ancestor, CHAIN_MAX, KnownOwner, OWNERS_MAX, Owners};
 pub(crate) use same_home::name_homes_alike;
+pub use shown::Shown;
 pub use source::{
     LOG_BYTES_MAX, StoredRecord, claim_of_history, ended_root_of, read_records, records_root,
     records_root_of, scan_records,

@@ -59,8 +59,10 @@ pub(super) fn end_all(
             status.unwrap_or_else(|| {
                 if has_exit_record() {
                     EndCause::ExitRecord
-                } else {
+                } else if is_orphan(&held.stored, &scanned) {
                     cause
+                } else {
+                    EndCause::Left
                 }
             })
         };
@@ -144,49 +146,47 @@ fn end_one(held: &Held, end: LoggedEnd, machine: &Machine, report: &mut SweepRep
     report.ended.push(swept);
 }
 
+/// The session of a record, as it was found by the look.
+fn found<'s>(
+    stored: &'s StoredRecord,
+    scanned: &'s Scanned<'_>,
+) -> impl Iterator<Item = &'s Session> {
+    let record = &stored.record;
+    let sessions = scanned.snapshot.sessions.iter();
+    sessions.filter(|session| {
+        session.key.agent == record.agent && session.key.session == record.session
+    })
+}
+
 /// Returns whether its process had left a session for another one.
 fn was_left(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
-    let record = &stored.record;
-    let is_it = |session: &&Session| {
-        session.key.agent == record.agent && session.key.session == record.session
-    };
     let is_left = |session: &Session| session.verdict == Verdict::Exited(ExitedBecause::Superseded);
-    scanned.snapshot.sessions.iter().filter(is_it).any(is_left)
+    found(stored, scanned).any(is_left)
+}
+
+/// Returns whether the look shows that its process went without an end.
+fn is_orphan(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
+    found(stored, scanned).any(Session::is_orphan)
 }
 
 /// Returns whether the agent's own files end with the session's shutdown, and no hook
 /// has reported an event since.
 fn was_shut_down(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
     let record = &stored.record;
-    let is_it = |session: &&Session| {
-        session.key.agent == record.agent && session.key.session == record.session
-    };
     let is_shut_down = |session: &Session| {
         let last_at_ms = session.description.last_activity_at_ms;
         session.sketch.parent.is_none()
             && session.description.phase == Some(Phase::Ended)
             && last_at_ms.is_some_and(|at_ms| at_ms >= record.last_event_at_ms)
     };
-    scanned
-        .snapshot
-        .sessions
-        .iter()
-        .filter(is_it)
-        .any(is_shut_down)
+    found(stored, scanned).any(is_shut_down)
 }
 
 /// When something last showed that the session lived: an event, or a date inside
 /// its agent's own files. Never the time of the sweep.
 fn last_sign_of_life(stored: &StoredRecord, scanned: &Scanned<'_>, machine: &Machine) -> i64 {
     let record = &stored.record;
-    let dates = scanned
-        .snapshot
-        .sessions
-        .iter()
-        .filter(|session| {
-            session.key.agent == record.agent && session.key.session == record.session
-        })
-        .filter_map(|session| session.last_activity_at_ms());
+    let dates = found(stored, scanned).filter_map(Session::last_activity_at_ms);
     dates
         .filter(|at_ms| *at_ms <= machine.now_ms())
         .chain([record.last_event_at_ms])

@@ -56,6 +56,56 @@ fn a_killed_agents_session_ends_once_at_its_last_sign_of_life() {
     assert_eq!(scene.record("s1"), record);
 }
 
+/// Headless runs of some agents report no end.
+#[test]
+fn a_session_that_its_terminal_ended_is_no_orphan_of_an_earlier_run() {
+    let mut scene = scene();
+    scene.start(P2, 1_010);
+    scene.report(P2, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.kill(P2);
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "SessionEnd", json!({"reason": "other"}));
+    scene.kill(P1);
+    let session = scene.listed("s1").unwrap();
+    assert_eq!(session.verdict.liveness(), Liveness::Exited);
+    assert!(!session.is_orphan());
+    assert_eq!(scene.sweep().ended.len(), 1);
+    assert_eq!(
+        scene.end("s1").map(|(cause, _)| cause),
+        Some(EndCause::Left)
+    );
+}
+
+#[test]
+fn what_a_killed_run_was_doing_is_not_what_the_terminal_does() {
+    let mut scene = scene();
+    scene.report(P1, "s1", "Stop", json!({}));
+    scene.start(P2, 1_010);
+    scene.report(P2, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.report(P2, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    assert_eq!(scene.listed("s1").unwrap().phase(), Some(Phase::Working));
+    scene.kill(P2);
+    let session = scene.listed("s1").unwrap();
+    assert_eq!(session.verdict.liveness(), Liveness::Live);
+    assert_eq!(session.phase(), Some(Phase::Idle));
+}
+
+#[test]
+fn runs_that_are_gone_displace_no_living_owner() {
+    let mut scene = scene();
+    for run in 0..40 {
+        scene.start(200 + run, 2_000);
+        scene.report(200 + run, "s1", "SessionStart", json!({"source": "resume"}));
+        scene.kill(200 + run);
+    }
+    let session = scene.listed("s1").unwrap();
+    assert_eq!(session.verdict.liveness(), Liveness::Live);
+    scene.report(P1, "s1", "SessionEnd", json!({"reason": "other"}));
+    scene.kill(P1);
+    scene.sweep();
+    assert!(scene.end("s1").is_some());
+}
+
 /// A transcript that was written after the last event is a later sign of life.
 #[test]
 fn the_end_is_the_last_date_in_the_agents_own_files_too() {

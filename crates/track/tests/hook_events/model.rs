@@ -84,6 +84,8 @@ struct Owner {
     is_open: bool,
     /// When it was last heard to work in it.
     heard_ms: Option<i64>,
+    /// What it was doing when it was last heard.
+    phase: Option<Phase>,
 }
 
 /// What the model knows of a session.
@@ -171,6 +173,7 @@ impl Model {
             process,
             is_open: true,
             heard_ms: None,
+            phase: None,
         });
         let was_open = owner.is_open;
         if is_end {
@@ -187,6 +190,12 @@ impl Model {
         if is_end && !was_open {
             return;
         }
+        if let Some(own) = owner
+            .phase
+            .filter(|_| is_other && !is_end && known.phase != Phase::Ended)
+        {
+            known.phase = own;
+        }
         let before = known.phase;
         known.last_ms = at_ms;
         known.phase = match before {
@@ -200,6 +209,13 @@ impl Model {
                 phase => phase,
             },
         };
+        if is_end && known.phase != Phase::Ended {
+            // Another one goes on with what it was doing.
+            let open = known.owners.iter().rfind(|owner| owner.is_open);
+            known.phase = open.and_then(|open| open.phase).unwrap_or(known.phase);
+        } else if !is_end && known.phase != Phase::Starting {
+            known.owners.last_mut().unwrap().phase = Some(known.phase);
+        }
         if known.phase != Phase::Ended {
             known.end = None;
         } else if before != Phase::Ended || known.end.is_none() {

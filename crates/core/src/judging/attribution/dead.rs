@@ -46,6 +46,7 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
             .map(|one| one.process.pid)
             .or(gap)
             .or_else(|| unrecognized(key, draft, parts))
+            .or_else(|| host_of(key, draft, parts))
             .or_else(|| parts.unseen.get(&*key.home).copied())
             .or_else(|| {
                 let may_use = |process: &&AgentProcess| {
@@ -88,6 +89,19 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     let mut gaps = gaps.filter(|clue| clue.kind == ClueKind::Gap);
     let gap = gaps.find(|clue| left_over.contains(&clue.pid));
     gap.map(|clue| clue.pid)
+}
+
+/// A shared host whose hooks reported that it took the session up, and no end.
+fn host_of(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
+    let adapter = parts.adapter(&key.agent)?;
+    let reported = draft.sketch.clues.iter();
+    let mut reported = reported.filter(|clue| clue.kind == ClueKind::Gap);
+    let is_host = |pid: Pid| {
+        let mut hosts = parts.processes.iter();
+        hosts.any(|one| one.process.pid == pid && one.agent == key.agent && one.role == Role::Host)
+    };
+    let host = reported.find(|clue| !adapter.profile().hosts_claim && is_host(clue.pid));
+    host.map(|clue| clue.pid)
 }
 
 /// Launchers that have not started the agent yet: it may serve what they may.

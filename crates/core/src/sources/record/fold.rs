@@ -8,6 +8,7 @@ use super::format::SessionRecord;
 use super::heard::{EndCause, Heard, HeardCpu};
 use super::log::{LINE_BYTES_MAX, LogLine, LoggedEvent, parse_line};
 use super::owners::Owners;
+use super::shown::Shown;
 use crate::adapter::hook_event::{EventKind, StartSource};
 use crate::adapter::phase::{Phase, WaitingFor, next_phase};
 
@@ -149,6 +150,14 @@ pub fn apply(
     if !record.owners.hear(&event) {
         return record;
     }
+    let is_end = event.kind == EventKind::SessionEnded;
+    if is_other_process
+        && !is_end
+        && record.phase != Phase::Ended
+        && let Some(shown) = record.owners.shown_last()
+    {
+        shown.show_in(&mut record);
+    }
     let is_start = event.kind.is_claim();
     let phase_before = record.phase;
     // Without a report nothing is known.
@@ -172,6 +181,12 @@ pub fn apply(
     set_end(&mut record, phase_before, &event);
     if record.phase == Phase::Ended && phase_before != Phase::Ended {
         record.heard.phase_at_end = known_before;
+    }
+    match record.owners.shown() {
+        // Another process continues it, and does what it was doing.
+        Some(shown) if is_end && record.phase != Phase::Ended => shown.show_in(&mut record),
+        _ if is_end => {}
+        _ => record.owners.show(Shown::in_record(&record)),
     }
     record.heard.turns += u64::from(is_new_turn);
     take_over(&mut record, event, is_start || is_new_turn);
@@ -261,7 +276,8 @@ fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool)
     record.home = event.home;
     record.last_event_at_ms = record.last_event_at_ms.max(event.at_ms);
     // The process that swept it got no report from it.
-    if let Some(end) = event.end.filter(|end| !end.cause.is_announced()) {
+    let is_over = record.phase == Phase::Ended;
+    if let Some(end) = event.end.filter(|end| is_over && !end.cause.is_announced()) {
         record.last_event_at_ms = end.ended_at_ms;
     }
     record.owner = record.owners.current().cloned();

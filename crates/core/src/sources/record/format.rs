@@ -102,16 +102,8 @@ pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, Reco
         .opt_string("parent_session_id")?
         .map(|text| session_id("parent_session_id", text))
         .transpose()?;
-    let phase = object.string("phase")?;
-    let phase =
-        Phase::from_name(phase).ok_or_else(|| wrong("phase", "phase", format!("`{phase}`")))?;
-    let waiting_for = object
-        .opt_string("waiting_for")?
-        .map(|text| {
-            let unknown = || wrong("waiting_for", "thing to wait for", format!("`{text}`"));
-            WaitingFor::from_name(text).ok_or_else(unknown)
-        })
-        .transpose()?;
+    let phase = phase_in(object.string("phase")?)?;
+    let waiting_for = waiting_for_in(object)?;
     let owner = object.opt_object("owner")?.map(parse_owner).transpose()?;
     let last_event_at_ms = time(object, "last_event_at")?
         .ok_or_else(|| wrong("last_event_at", "time", "it is missing"))?;
@@ -148,6 +140,18 @@ pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, Reco
 
 fn session_id(key: &'static str, text: &str) -> Result<SessionId, RecordError> {
     SessionId::parse(text).map_err(|error| wrong(key, "session id", error))
+}
+
+pub(super) fn phase_in(text: &str) -> Result<Phase, RecordError> {
+    Phase::from_name(text).ok_or_else(|| wrong("phase", "phase", format!("`{text}`")))
+}
+
+pub(super) fn waiting_for_in(object: &StrictObject<'_>) -> Result<Option<WaitingFor>, RecordError> {
+    let Some(text) = object.opt_string("waiting_for")? else {
+        return Ok(None);
+    };
+    let unknown = || wrong("waiting_for", "thing to wait for", format!("`{text}`"));
+    WaitingFor::from_name(text).ok_or_else(unknown).map(Some)
 }
 
 pub(super) fn time(

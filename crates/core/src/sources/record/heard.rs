@@ -92,6 +92,8 @@ pub enum EndCause {
     ByHand,
     /// Its process had gone on to another session, and is gone.
     Superseded,
+    /// Its processes are gone, and nothing shows that they had not left it before.
+    Left,
     /// Unknown.
     Unknown,
 }
@@ -103,7 +105,7 @@ const EXIT_CODE: &str = "exit code ";
 
 impl EndCause {
     /// Every cause that has no number.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ExitHook,
         Self::TerminalClosed,
         Self::ExitRecord,
@@ -112,6 +114,7 @@ impl EndCause {
         Self::Rebooted,
         Self::ByHand,
         Self::Superseded,
+        Self::Left,
         Self::Unknown,
     ];
 
@@ -130,7 +133,8 @@ impl EndCause {
             | Self::ExitRecord
             | Self::ByHand
             | Self::ExitCode(_)
-            | Self::Superseded => false,
+            | Self::Superseded
+            | Self::Left => false,
             Self::TerminalClosed
             | Self::ProcessGone
             | Self::PidReused
@@ -154,6 +158,7 @@ impl EndCause {
             Self::ExitCode(status) => return Cow::Owned(format!("{EXIT_CODE}{status}")),
             Self::ByHand => "by-hand",
             Self::Superseded => "superseded",
+            Self::Left => "left",
             Self::Unknown => "unknown",
         })
     }

@@ -25,8 +25,17 @@ use crate::views::wire::timestamp;
 pub const HISTORY_BYTES_MAX: u64 = 256 * 1024;
 /// How many histories a scan reads.
 const HISTORIES_MAX: usize = 10_000;
+/// By how much reports of one process may overtake each other, in milliseconds: a hook takes a
+/// second, on a busy machine two.
+const OVERTAKES_MS_MAX: i64 = 2_000;
 /// The end of a history's file name.
 const SUFFIX: &str = ".jsonl";
+
+/// Whether an event was only reported after another one, and happened before it. An event
+/// that seems to be much older was not: the clock was set back between the two.
+pub(super) const fn is_overtaken(at_ms: i64, by_ms: i64) -> bool {
+    at_ms < by_ms && by_ms.saturating_sub(at_ms) <= OVERTAKES_MS_MAX
+}
 
 /// A line of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,23 +74,34 @@ impl History {
     /// The session that the process took up last, ended or not.
     #[must_use]
     pub fn current(&self) -> Option<&HistoryLine> {
-        let taken = self.lines.iter();
-        let taken = taken.filter(|line| line.what == HistoryEvent::TakenUp);
-        // Reports may come out of order; of two at the same time the later line counts.
-        taken.max_by_key(|line| line.at_ms)
+        Some(self.current_with_place()?.1)
+    }
+
+    fn current_with_place(&self) -> Option<(usize, &HistoryLine)> {
+        let taken = self.lines.iter().enumerate();
+        let taken = taken.filter(|(_, line)| line.what == HistoryEvent::TakenUp);
+        taken.reduce(
+            |last, next| match is_overtaken(next.1.at_ms, last.1.at_ms) {
+                true => last,
+                false => next,
+            },
+        )
     }
 
     /// When the session that the process took up last ended in it, if it has.
     #[must_use]
     pub fn ended_at_ms(&self) -> Option<i64> {
-        let current = self.current()?;
-        let is_end = |line: &&HistoryLine| {
+        let (place, current) = self.current_with_place()?;
+        let is_since = |at: usize, line: &HistoryLine| match at > place {
+            true => !is_overtaken(line.at_ms, current.at_ms),
+            false => is_overtaken(current.at_ms, line.at_ms),
+        };
+        let ends = self.lines.iter().enumerate().filter(|(at, line)| {
             line.what == HistoryEvent::Ended
                 && (&line.agent, &line.session) == (&current.agent, &current.session)
-                && line.at_ms >= current.at_ms
-        };
-        let ends = self.lines.iter().filter(is_end);
-        ends.map(|line| line.at_ms).max()
+                && is_since(*at, line)
+        });
+        ends.map(|(_, line)| line.at_ms).max()
     }
 
     /// Whether the process has taken up another session since it took up this session, or since it
@@ -322,6 +342,26 @@ mod tests {
             name,
             "19c1d8ff-a55f-47c0-82a1-b0f1bc43623a-4026531836-4711-8123.jsonl"
         );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_bring_back_what_was_left() {
+        let history = History {
+            lines: vec![
+                line("a", TakenUp, 9_000),
+                line("a", Ended, 5_000),
+                line("b", TakenUp, 5_500),
+            ],
+        };
+        let current = history
+            .current()
+            .map(|line| line.session.as_str().to_owned());
+        assert_eq!(current.as_deref(), Some("b"));
+        assert_eq!(history.ended_at_ms(), None);
+        let history = History {
+            lines: vec![line("a", TakenUp, 9_000), line("a", Ended, 5_000)],
+        };
+        assert_eq!(history.ended_at_ms(), Some(5_000));
     }
 
     #[test]

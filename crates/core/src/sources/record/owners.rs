@@ -13,11 +13,14 @@ use whosup_sidecar::{FieldError, StrictObject};
 
 use super::format::{RecordError, time};
 use super::heard::{EndCause, count};
+use super::history::is_overtaken;
 use super::log::LoggedEvent;
 use super::owner::{
     RecordedOwner, WrittenOwner, parse_owner, parse_stamp, written_path, written_stamp,
 };
+use super::shown::{Shown, WrittenShown, parse_shown};
 use crate::adapter::hook_event::EventKind;
+use crate::adapter::phase::Phase;
 use crate::views::wire::timestamp;
 
 /// How many owners of one session are kept.
@@ -56,6 +59,8 @@ pub struct KnownOwner {
     pub worked_at_ms: Option<i64>,
     /// When it released the session.
     pub let_go_at_ms: Option<i64>,
+    /// What it was doing at its last event.
+    pub shown: Option<Shown>,
     /// How many events it reported.
     pub events: u64,
     /// The processes from the hook up to it, nearest first.
@@ -82,9 +87,10 @@ impl KnownOwner {
         self.identity.as_ref().is_some_and(is_recognized) || self.events >= EVENTS_OF_A_PROVEN_OWNER
     }
 
-    /// An end that is older than the last work comes late, and ends nothing.
+    /// An end that the last work has overtaken ends nothing.
     fn let_go(&mut self, at_ms: i64) -> bool {
-        let is_late = self.worked_at_ms.is_some_and(|worked| worked > at_ms);
+        let worked_at_ms = self.worked_at_ms;
+        let is_late = worked_at_ms.is_some_and(|worked| is_overtaken(at_ms, worked));
         if is_late || !self.is_open() {
             return false;
         }
@@ -125,6 +131,7 @@ impl Owners {
             claimed_at_ms: None,
             worked_at_ms: None,
             let_go_at_ms,
+            shown: None,
             events: EVENTS_OF_A_PROVEN_OWNER,
             chain: Vec::new(),
         };
@@ -149,6 +156,36 @@ impl Owners {
     #[must_use]
     pub fn may_be_another(&self) -> bool {
         self.is_cut || self.known.is_empty() || self.open().any(|owner| owner.identity.is_none())
+    }
+
+    /// The last report of it was that an owner released it: those that were silent since and
+    /// are gone left nothing unfinished.
+    #[must_use]
+    pub fn was_released_last(&self) -> bool {
+        let released_at_ms = self.known.iter().filter_map(|owner| owner.let_go_at_ms);
+        let open = self.open().map(|owner| owner.last_event_at_ms);
+        released_at_ms.max() > open.max()
+    }
+
+    /// What the owner with the latest event shows, of those that have not released it.
+    pub(super) fn shown(&self) -> Option<Shown> {
+        self.open().next_back()?.shown
+    }
+
+    /// What the owner of the last event shows, whether it has released the session or not.
+    pub(super) fn shown_last(&self) -> Option<Shown> {
+        self.known.last()?.shown
+    }
+
+    /// Notes what the owner of the last event shows; an event that shows nothing leaves that.
+    pub(super) fn show(&mut self, shown: Shown) {
+        if let Some(last) = self
+            .known
+            .last_mut()
+            .filter(|_| shown.phase != Phase::Starting)
+        {
+            last.shown = Some(shown);
+        }
     }
 
     /// Every owner has released it.
@@ -179,7 +216,8 @@ impl Owners {
         owner.events = owner.events.saturating_add(1);
         if is_work {
             owner.worked_at_ms = owner.worked_at_ms.max(Some(event.at_ms));
-            if owner.let_go_at_ms.is_some_and(|at_ms| at_ms <= event.at_ms) {
+            let let_go_at_ms = owner.let_go_at_ms;
+            if let_go_at_ms.is_some_and(|at_ms| !is_overtaken(event.at_ms, at_ms)) {
                 owner.let_go_at_ms = None;
             }
         }
@@ -207,12 +245,7 @@ impl Owners {
     /// from outside has checked all owners.
     fn hear_end(&mut self, event: &LoggedEvent) -> bool {
         let cause = event.end.map_or(EndCause::ExitHook, |end| end.cause);
-        let is_of_one = match cause {
-            EndCause::ExitHook | EndCause::TerminalClosed => true,
-            EndCause::Signal(_) | EndCause::ExitCode(_) => event.owner.is_some(),
-            _ => false,
-        };
-        if !is_of_one {
+        if !cause.is_announced() && event.owner.is_none() {
             self.is_cut = false;
             let mut is_news = self.known.is_empty();
             for owner in &mut self.known {
@@ -245,6 +278,7 @@ impl Owners {
                     claimed_at_ms: None,
                     worked_at_ms: None,
                     let_go_at_ms: None,
+                    shown: None,
                     events: 0,
                     chain: Vec::new(),
                 }
@@ -289,6 +323,8 @@ pub(super) struct WrittenKnown<'a> {
     worked_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     let_go_at: Option<String>,
+    #[serde(flatten)]
+    shown: Option<WrittenShown>,
     events: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<WrittenAncestor>,
@@ -326,6 +362,7 @@ impl Owners {
                 claimed_at: owner.claimed_at_ms.and_then(timestamp),
                 worked_at: owner.worked_at_ms.and_then(timestamp),
                 let_go_at: owner.let_go_at_ms.and_then(timestamp),
+                shown: owner.shown.map(WrittenShown::from),
                 events: owner.events,
                 chain: written_chain(&owner.chain),
             })
@@ -361,6 +398,7 @@ fn parse_known(object: &StrictObject<'_>) -> Result<KnownOwner, RecordError> {
         claimed_at_ms: time(object, "claimed_at")?,
         worked_at_ms: time(object, "worked_at")?,
         let_go_at_ms: time(object, "let_go_at")?,
+        shown: parse_shown(object)?,
         events: count(object, "events")?.unwrap_or(0),
         chain: parse_chain(object)?,
     })

@@ -8,14 +8,14 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::history::{Histories, HistoryEvent, HistoryLine};
 use super::{
-    EndCause, KnownOwner, RECORD_BYTES_MAX, RecordedOwner, SessionRecord, fold, parse_record,
+    EndCause, KnownOwner, RECORD_BYTES_MAX, RecordedOwner, SessionRecord, Shown, fold, parse_record,
 };
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Leaving, Serving, SessionKey,
     Subject, TakenUp, Trust,
 };
 use crate::adapter::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
-use crate::adapter::{AgentScan, Depth, Home, LiveTime, Sketch};
+use crate::adapter::{AgentScan, Clue, Depth, Home, LiveTime, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sessions::session::ORPHAN_SHOWN_MS;
@@ -110,14 +110,19 @@ fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
 
 /// A running process had it, whose arguments may still name it.
 fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
-    let owners = record.owners.iter();
-    let mut identities = owners.filter_map(|owner| owner.identity.as_ref());
-    identities.any(|owner| {
-        let process = machine.table().seen(owner.pid);
-        let stamp = owner.stamp.as_ref();
-        process.zip(stamp).is_some_and(|(process, stamp)| {
-            !process.is_exited && stamp.is_same_as(&process.stamp) == Some(true)
-        })
+    let mut owners = record.owners.iter();
+    owners.any(|owner| is_running(owner, machine))
+}
+
+/// The process of an owner runs, and is seen from here.
+fn is_running(owner: &KnownOwner, machine: &Machine) -> bool {
+    let Some(owner) = &owner.identity else {
+        return false;
+    };
+    let process = machine.table().seen(owner.pid);
+    let stamp = owner.stamp.as_ref();
+    process.zip(stamp).is_some_and(|(process, stamp)| {
+        !process.is_exited && stamp.is_same_as(&process.stamp) == Some(true)
     })
 }
 
@@ -471,11 +476,12 @@ fn add(
     sketch.end_cause = cause.map(|cause| cause.name().into_owned());
     sketch.cpu_at_least_ms = record.heard.cpu.at_least_ms;
     sketch.live = live_time(record);
-    sketch.is_orphan_when_stale = true;
+    sketch.is_orphan_when_stale = !record.owners.was_released_last();
     sketch.has_died = cause.is_some_and(EndCause::is_death);
     sketch.phase_at_end = record.heard.phase_at_end;
     sketch.heard_at_ms = Some(record.last_event_at_ms);
-    sketch.facts.extend(fact_of(record));
+    sketch.facts.extend(fact_of(record, machine));
+    sketch.clues.extend(clues_of_hosts(record, machine));
     found.sketch(sketch);
 }
 
@@ -492,28 +498,51 @@ fn live_time(record: &SessionRecord) -> Option<LiveTime> {
     LiveTime::of(spans.collect(), heard_at_ms)
 }
 
+/// Shared processes that run, took up the session by their hooks and reported no end of it.
+/// Each may have left it without a report.
+fn clues_of_hosts(record: &SessionRecord, machine: &Machine) -> Vec<Clue> {
+    let hosts = record.owners.open().filter(|owner| {
+        let identity = owner.identity.as_ref();
+        identity.is_some_and(|identity| identity.is_shared) && is_running(owner, machine)
+    });
+    let identities = hosts.filter_map(|host| host.identity.as_ref());
+    let says = "its hooks reported the session, and no end of it";
+    identities.map(|host| Clue::gap(host.pid, says)).collect()
+}
+
+/// What hooks report of the phase: of the owner with the latest event, but not of an owner
+/// that is gone while another one runs.
+fn shown(record: &SessionRecord, machine: &Machine) -> Option<(Option<RecordedOwner>, Shown)> {
+    let mut running = record
+        .owners
+        .open()
+        .filter(|owner| is_running(owner, machine));
+    let latest = record.owners.open().next_back();
+    match running.next_back() {
+        Some(owner) if latest.is_some_and(|latest| !is_running(latest, machine)) => {
+            Some((owner.identity.clone(), owner.shown?))
+        }
+        _ => Some((record.owner.clone(), Shown::in_record(record))),
+    }
+}
+
 /// The phase that hooks reported; `None` if none reported a phase, as for a program that only
 /// `whosup run` knows.
-fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
-    let heard = &record.heard;
+fn fact_of(record: &SessionRecord, machine: &Machine) -> Option<PhaseFact> {
+    let (owner, shown) = shown(record, machine)?;
     // Records of earlier releases date only the change, or nothing.
-    let since_ms = heard.phase_since_ms;
-    let last_ms = (record.phase != Phase::Starting).then_some(record.last_event_at_ms);
-    let at_ms = heard.phase_at_ms.or(since_ms).or(last_ms)?;
-    let fact = PhaseFact::new(FactSource::Hook, Some(record.phase));
-    let word = if heard.is_in_background {
-        BACKGROUND
-    } else {
-        record.phase.name()
+    let last_ms = (shown.phase != Phase::Starting).then_some(record.last_event_at_ms);
+    let at_ms = shown.at_ms.or(shown.since_ms).or(last_ms)?;
+    let word = match shown.is_in_background {
+        true => BACKGROUND,
+        false => shown.phase.name(),
     };
+    let fact = PhaseFact::new(FactSource::Hook, Some(shown.phase));
     Some(PhaseFact {
-        since_ms,
-        process: record
-            .owner
-            .as_ref()
-            .and_then(|owner| Some((owner.pid, owner.stamp.clone()?))),
+        since_ms: shown.since_ms,
+        process: owner.and_then(|owner| Some((owner.pid, owner.stamp?))),
         ..fact
-            .waiting_for(record.waiting_for)
+            .waiting_for(shown.waiting_for)
             .in_word(word)
             .dated(Some(at_ms))
     })

@@ -72,6 +72,7 @@ static PROFILE: Profile = Profile {
         Watched::at("logs"),
         Watched::tree("sessions"),
     ],
+    hosts_claim: true,
     programs: &process::PROGRAMS,
     scan: scan::scan,
     counting: Some(&message::COUNTING),

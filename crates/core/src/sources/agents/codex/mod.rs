@@ -77,6 +77,7 @@ static PROFILE: Profile = Profile {
         Watched::at("logs_2.sqlite"),
         Watched::at("logs_2.sqlite-wal"),
     ],
+    hosts_claim: true,
     programs: &process::PROGRAMS,
     scan: scan::scan,
     hooks: Some(&hooks::HOOKS),

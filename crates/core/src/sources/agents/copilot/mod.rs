@@ -64,6 +64,7 @@ static PROFILE: Profile = Profile {
         Watched::at("open-sessions-state.json"),
         Watched::at("logs"),
     ],
+    hosts_claim: true,
     programs: &process::PROGRAMS,
     scan: scan::scan,
     hooks: Some(&hooks::HOOKS),

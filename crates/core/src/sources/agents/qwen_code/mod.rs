@@ -81,6 +81,7 @@ static PROFILE: Profile = Profile {
         Watched::at("tmp/session-writer-locks"),
         Watched::at("settings.json"),
     ],
+    hosts_claim: true,
     programs: &process::PROGRAMS,
     hooks: Some(&hooks::HOOKS),
     counting: Some(&transcript::COUNTING),

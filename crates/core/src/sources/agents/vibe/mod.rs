@@ -50,6 +50,7 @@ static PROFILE: Profile = Profile {
     detection: "lock per session, held by its server; the terminal's process is that one's parent",
     checked_against: "3.0.2, 2026-11",
     has_session_at_launch: true,
+    hosts_claim: true,
     programs: &process::PROGRAMS,
     scan: scan::scan,
     hooks: Some(&hooks::HOOKS),
