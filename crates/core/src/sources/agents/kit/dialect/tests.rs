@@ -175,7 +175,10 @@ fn an_unanswered_request_is_waited_for() {
         let working = Some(Phase::Working);
         check_phase(&[PROMPT, ask, &answer(name)], working, (Some(8), Some(5)));
     }
-    check_phase(&[PROMPT, ask, END], Some(Phase::Idle), (Some(7), Some(7)));
+    let idle = Some(Phase::Idle);
+    check_phase(&[PROMPT, ask, END], idle, (Some(7), Some(7)));
+    // What the interruption cancels is answered after it.
+    check_phase(&[PROMPT, ask, END, &answer("r")], idle, (Some(8), Some(7)));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use crate::adapter::phase::{Phase, WaitingFor};
 pub(super) struct Turn {
     answered: HashSet<String>,
     is_in_turn: bool,
+    /// A newer record answers a request or a call.
+    is_any_answered: bool,
     /// All newer records are refused calls.
     is_refused: bool,
     /// The last call of the model ended, and perhaps the turn.
@@ -63,6 +65,9 @@ impl Turn {
             Step::Answered(names) => {
                 let names = names.iter().flatten();
                 self.answered.extend(names.map(|name| (*name).to_owned()));
+                // What an interruption cancels may be answered after it.
+                self.is_any_answered = true;
+                return;
             }
             _ => {}
         }
@@ -90,7 +95,8 @@ impl Turn {
     }
 
     pub(super) fn finish(self, without_turn: Option<Phase>, found: &mut Description) {
-        let phase = match (self.is_in_turn, self.has_call_ended) {
+        let is_in_turn = self.is_in_turn || self.is_any_answered;
+        let phase = match (is_in_turn, self.has_call_ended) {
             (true, _) => Some(Phase::Working),
             (false, true) => Some(Phase::Idle),
             (false, false) => without_turn,
