@@ -5,8 +5,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Value;
+
+use crate::surrogate::without_lone_surrogates;
 
 /// Why bytes are no JSON object. What is wrong *in* an object is a
 /// [`FieldError`](crate::FieldError).
@@ -88,10 +92,35 @@ pub(crate) enum Field<'a> {
 /// Parses bytes that must be one JSON object and nothing else but space.
 pub(crate) fn parse_object(bytes: &[u8]) -> Result<ParsedObject<'_>, JsonError> {
     let text = checked_text(bytes)?;
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let parsed = Top.deserialize(&mut deserializer).map_err(json_error)?;
-    deserializer.end().map_err(json_error)?;
+    let sound = top_value(serde_json::Deserializer::from_str(text));
+    let parsed = sound.or_else(|error| match without_lone_surrogates(bytes) {
+        // From a reader, so that nothing is borrowed from the repaired copy.
+        Some(repaired) => top_value(serde_json::Deserializer::from_reader(repaired.as_slice())),
+        None => Err(error),
+    });
+    let parsed = parsed.map_err(json_error)?;
     parsed.map_err(|found| JsonError::NotAnObject { found })
+}
+
+fn top_value<'de, R: serde_json::de::Read<'de>>(
+    mut deserializer: serde_json::Deserializer<R>,
+) -> serde_json::Result<TopValue<'de>> {
+    let parsed = Top.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(parsed)
+}
+
+/// Parses bytes that are one JSON document. Half a surrogate pair in an escape, as JavaScript
+/// writes it when it cuts a string, is read as U+FFFD.
+///
+/// # Errors
+///
+/// Why they are none.
+pub fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice(bytes).or_else(|error| match without_lone_surrogates(bytes) {
+        Some(repaired) => serde_json::from_slice(&repaired),
+        None => Err(error),
+    })
 }
 
 fn checked_text(bytes: &[u8]) -> Result<&str, JsonError> {
@@ -310,7 +339,9 @@ impl<'de> Visitor<'de> for Top {
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, JsonError, parse_object};
+    use serde_json::{Value, json};
+
+    use super::{Field, JsonError, parse_json, parse_object};
 
     #[track_caller]
     fn check_error(bytes: &[u8], expected: &JsonError) {
@@ -351,6 +382,24 @@ mod tests {
         check_error(b"\xEF\xBB\xBF{}", &JsonError::ByteOrderMark);
         check_error(b"{\"a\":\"\xff\"}", &JsonError::NotUtf8 { offset: 6 });
         check_error(b"{\0}\0", &JsonError::NulByte { offset: 1 });
+    }
+
+    #[test]
+    fn half_an_emoji_is_one_character_that_is_lost() {
+        let text = br#"{"pid":7,"name":"fix \ud83d","more":[{"\ude00":1}]}"#;
+        let parsed = parse_object(text).unwrap();
+        let (key, Field::Text(name)) = &parsed.fields[1] else {
+            panic!("no text")
+        };
+        assert_eq!((&**key, &**name), ("name", "fix \u{fffd}"));
+        let expected = json!({"pid": 7, "name": "fix \u{fffd}", "more": [{"\u{fffd}": 1}]});
+        assert_eq!(parse_json::<Value>(text).unwrap(), expected);
+        // What else is wrong stays wrong, at its place.
+        for torn in [r#"{"a":"\ud83d""#, r#"{"a":"\ud83d"}{}"#] {
+            let error = parse_object(torn.as_bytes()).map(|_| ()).unwrap_err();
+            let sound = torn.replace("ud83d", "u00e9");
+            check_error(sound.as_bytes(), &error);
+        }
     }
 
     #[test]

@@ -48,10 +48,11 @@ mod session_id;
 mod shown;
 mod sidecar;
 mod strict;
+mod surrogate;
 
 pub use agent_id::{AGENT_ID_BYTES_MAX, AgentId, AgentIdError};
 pub use field_error::FieldError;
-pub use json::JsonError;
+pub use json::{JsonError, parse_json};
 pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError};
 pub use read::{ReadSidecarError, read_sidecar, read_sidecar_in};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
@@ -60,6 +61,7 @@ pub use sidecar::{
     parse_sidecar,
 };
 pub use strict::{SidecarPid, StrictObject};
+pub use surrogate::without_lone_surrogates;
 
 /// The examples in the README, as tests.
 #[cfg(doctest)]

@@ -98,7 +98,8 @@ pub enum SidecarPid {
 }
 
 impl<'a> StrictObject<'a> {
-    /// Parses bytes that must be one JSON object. The caller bounds their number.
+    /// Parses bytes that must be one JSON object. The caller bounds their number. Half a
+    /// surrogate pair in an escape is read as U+FFFD, as [`parse_json`](crate::parse_json) does.
     ///
     /// # Errors
     ///

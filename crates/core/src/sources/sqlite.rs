@@ -31,6 +31,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Params, Row};
 use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError, read_regular};
+use whosup_sidecar::parse_json;
 
 use wal::Overlay;
 
@@ -234,9 +235,7 @@ fn record(row: &Row<'_>) -> Value {
 }
 
 fn object_or_text(bytes: &[u8]) -> Value {
-    let object = bytes
-        .starts_with(b"{")
-        .then(|| serde_json::from_slice(bytes).ok());
+    let object = bytes.starts_with(b"{").then(|| parse_json(bytes).ok());
     let text = || Value::from(String::from_utf8_lossy(bytes));
     object.flatten().unwrap_or_else(text)
 }

@@ -16,7 +16,6 @@ mod missing_end;
 mod shorten;
 mod sparse;
 mod split;
-mod surrogate;
 #[cfg(test)]
 mod tests;
 

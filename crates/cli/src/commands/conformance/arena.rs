@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
+use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar, without_lone_surrogates};
 
 /// How deep a home is searched.
 const DEPTH_MAX: usize = 12;
@@ -119,6 +119,11 @@ impl Arena {
                 Ok(bytes) => {
                     let sidecar = parse_sidecar(&bytes)
                         .map_err(|error| format!("`{}`: {error}", self.shown(&path)))?;
+                    // Readers repair it, and other parsers refuse the file.
+                    if without_lone_surrogates(&bytes).is_some() {
+                        let path = self.shown(&path);
+                        return Err(format!("`{path}`: an escape is half a surrogate pair"));
+                    }
                     claims.insert(path, Claim { sidecar, bytes });
                 }
                 // The file was removed meanwhile.

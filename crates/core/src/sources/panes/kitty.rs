@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use whosup_process::{Pid, Process};
+use whosup_sidecar::parse_json;
 
 use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
 use super::typing::bracketed;
@@ -128,8 +129,7 @@ fn socket_of(machine: &Machine, server: &ServerProcess) -> Option<String> {
 
 fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<OsWindow>, String> {
     let listing = run(machine, &[], &[KITTY, "@", "--to", socket, "ls"], deadline)?;
-    serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand its list of windows: {error}"))
+    parse_json(&listing).map_err(|error| format!("cannot understand its list of windows: {error}"))
 }
 
 fn panes_of(machine: &Machine, kitty: &Listening, os_windows: &[OsWindow]) -> Vec<Pane> {

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use whosup_process::{Process, Tty};
+use whosup_sidecar::parse_json;
 
 use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
 use super::{Going, Input, Pane, PaneHost, Typing};
@@ -112,8 +113,7 @@ fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<Row>, S
         "json",
     ];
     let listing = run(machine, &[(SOCKET, Some(socket))], &argv, deadline)?;
-    serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand its list of panes: {error}"))
+    parse_json(&listing).map_err(|error| format!("cannot understand its list of panes: {error}"))
 }
 
 fn panes_of(machine: &Machine, wezterm: &Listening, rows: Vec<Row>) -> Vec<Pane> {

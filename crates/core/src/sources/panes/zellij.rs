@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use serde::Deserialize;
 use whosup_process::{Pid, Process};
+use whosup_sidecar::parse_json;
 
 use super::servers::{
     ServerProcess, ask_all, child_of, children, children_by_id, find_ours, run, silent,
@@ -212,7 +213,7 @@ fn ask(machine: &Machine, session: &Session, deadline: Instant) -> Result<Vec<Ro
         &argv,
         deadline,
     )?;
-    let rows: Vec<Row> = serde_json::from_slice(&listing)
+    let rows: Vec<Row> = parse_json(&listing)
         .map_err(|error| format!("cannot understand its list of panes: {error}"))?;
     Ok(rows.into_iter().take(PANES_MAX).collect())
 }

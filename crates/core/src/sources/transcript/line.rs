@@ -1,8 +1,7 @@
 //! One line of a transcript, and the JSON on it.
 
 use serde_json::Value;
-
-use super::surrogate::without_lone_surrogates;
+use whosup_sidecar::without_lone_surrogates;
 
 /// How many values on one line are kept. A sound line has one; two or three come from torn or
 /// racing writes.

@@ -17,6 +17,7 @@ impl Line {
     ///
     /// What `value` held is gone, but its memory is used again: the records of a transcript
     /// have few shapes.
+    #[expect(clippy::disallowed_methods, reason = "Line::json repairs")]
     pub(crate) fn sparse_value_into(&self, keys: &[&str], value: &mut Value) -> Option<()> {
         let LineContent::Whole(bytes) = &self.content else {
             return None;

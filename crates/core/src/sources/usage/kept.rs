@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use whosup_sidecar::parse_json;
 
 use super::tally::Open;
 use super::{Counted, Slot, Sums, Tally};
@@ -163,7 +164,7 @@ impl Shelf {
     /// Reads what was kept; nothing if that is damaged or of another version.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
-        let read = serde_json::from_slice::<ShelfFile>(bytes).ok();
+        let read = parse_json::<ShelfFile>(bytes).ok();
         let Some(read) = read.filter(|read| read.version == VERSION) else {
             return Self::default();
         };

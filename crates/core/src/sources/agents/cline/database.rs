@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_process::Pid;
-use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
+use whosup_sidecar::{SessionId, parse_json};
 
 use super::row::{Row, time_ms};
 use crate::sources::agents::kit::database::{SessionRows, read_sessions};
@@ -58,7 +58,7 @@ fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let no_pid = number.filter(|_| pid.is_none());
     let wrong = no_pid.map(|number| format!("`pid` of session `{id}` is none: {number}"));
     let parent = filled(8).and_then(|parent| SessionId::parse(&parent).ok());
-    let metadata = filled(10).and_then(|json| serde_json::from_str(&json).ok());
+    let metadata = filled(10).and_then(|json| parse_json(json.as_bytes()).ok());
     let row = Row {
         pid,
         started_at_ms: date(2),

@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use whosup_sidecar::parse_json;
+
 use crate::sources::agents::kit::folder::names_in;
 use crate::sources::sqlite::{Database, SqliteError, text};
 
@@ -125,7 +127,7 @@ fn hint_of(row: &rusqlite::Row<'_>) -> Hint {
         title: column(3).or_else(|| column(4)).filter(is_given),
         // A plain word, or the JSON of the header's field.
         origin: column(6).map(|source| {
-            let value = serde_json::from_str(&source);
+            let value = parse_json(source.as_bytes());
             Origin::of(&value.unwrap_or_else(|_| serde_json::Value::String(source.clone())))
         }),
         parent: None,

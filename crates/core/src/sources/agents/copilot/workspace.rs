@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::file::Links;
+use whosup_sidecar::parse_json;
 
 use crate::sources::agents::kit::dialect::date_of;
 use crate::sources::agents::kit::reading::read_if_there;
@@ -126,7 +127,7 @@ fn double_quoted(value: &str) -> Option<String> {
     })?;
     let (quoted, after) = value.split_at(end + 1);
     is_nothing_after(after).then_some(())?;
-    serde_json::from_str(quoted).ok()
+    parse_json(quoted.as_bytes()).ok()
 }
 
 fn is_nothing_after(rest: &str) -> bool {

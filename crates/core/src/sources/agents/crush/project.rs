@@ -13,12 +13,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_process::{FileId, Pid};
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular};
+use whosup_sidecar::parse_json;
 
 use super::process::named_data_dir;
 use super::{AGENT, Crush};
 use crate::adapter::{AgentProcess, Home, Look, Role, Sketch};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Problem;
+use crate::sources::agents::kit::document::parse_document;
 use crate::sources::agents::kit::held::{file_id, which_lock, who_holds};
 use crate::sources::agents::kit::reading::{found_or_problem, read_if_there};
 
@@ -144,8 +146,7 @@ fn entries_in(path: &Path) -> Result<Vec<Value>, String> {
     let Some(file) = read_if_there(path, PROJECTS_BYTES_MAX, Links::Follow)? else {
         return Ok(Vec::new());
     };
-    let list = serde_json::from_slice(&file.bytes);
-    let mut list: Value = list.map_err(|error| error.to_string())?;
+    let mut list: Value = parse_document(&file.bytes)?;
     match list.get_mut("projects").map(Value::take) {
         Some(Value::Array(entries)) => Ok(entries),
         _ => Err("`projects` is not an array".to_owned()),
@@ -254,7 +255,7 @@ fn find_holders(look: &Look<'_>, projects: &mut [Project], problems: &mut Vec<Pr
 /// The version that the holder of a lock wrote into it.
 fn version_in(path: &Path) -> Option<String> {
     let file = read_regular(path, LOCK_BYTES_MAX, Links::Refuse).ok()?;
-    let content: Value = serde_json::from_slice(&file.bytes).ok()?;
+    let content: Value = parse_json(&file.bytes).ok()?;
     let version = content.get("version")?.as_str()?.trim();
     let version = version.strip_prefix('v').unwrap_or(version);
     (!version.is_empty()).then(|| version.to_owned())

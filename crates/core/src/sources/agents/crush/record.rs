@@ -1,6 +1,7 @@
 //! The rows of a project's database.
 
 use serde_json::Value;
+use whosup_sidecar::parse_json;
 
 use crate::adapter::phase::Phase;
 use crate::adapter::{Message, MessageRole};
@@ -85,7 +86,7 @@ pub(super) fn messages_of(row: &MessageRow) -> Vec<Message> {
 }
 
 fn parts(row: &MessageRow) -> Vec<(String, Value)> {
-    let parts: Vec<Value> = serde_json::from_str(&row.parts).unwrap_or_default();
+    let parts: Vec<Value> = parse_json(row.parts.as_bytes()).unwrap_or_default();
     let parts = parts.into_iter().filter_map(|mut part| {
         let kind = part.get("type")?.as_str()?.to_owned();
         Some((kind, part.get_mut("data")?.take()))

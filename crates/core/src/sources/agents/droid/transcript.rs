@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::file::Links;
+use whosup_sidecar::parse_json;
 
 use super::{AGENT, tokens};
 use crate::adapter::phase::Phase;
@@ -178,8 +179,8 @@ pub(super) fn read_settings(path: &Path) -> Result<Settings, Problem> {
     let Some(file) = read_if_there(path, SETTINGS_BYTES_MAX, Links::Follow).map_err(failed)? else {
         return Ok(Settings::default());
     };
-    let settings = serde_json::from_slice(&file.bytes);
-    let settings: Value = settings.map_err(|error| failed(error.to_string()))?;
+    let settings: serde_json::Result<Value> = parse_json(&file.bytes);
+    let settings = settings.map_err(|error| failed(error.to_string()))?;
     Ok(Settings {
         model: text_at(&settings, "/model").map(str::to_owned),
         git_branch: text_at(&settings, "/worktree/branch").map(str::to_owned),

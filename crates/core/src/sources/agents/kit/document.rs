@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use whosup_sidecar::file::Links;
-use whosup_sidecar::{AgentId, FieldError, StrictObject};
+use whosup_sidecar::{AgentId, FieldError, StrictObject, parse_json};
 
 use crate::adapter::Sketch;
 use crate::machine::problem::{Found, Problem};
@@ -20,7 +20,7 @@ const READS_MAX: usize = 3;
 ///
 /// Why it is none.
 pub(crate) fn parse_document<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes).map_err(|error| format!("it is not valid JSON: {error}"))
+    parse_json(bytes).map_err(|error| format!("it is not valid JSON: {error}"))
 }
 
 /// Reads the document at `path`; `None` if there is no such file.

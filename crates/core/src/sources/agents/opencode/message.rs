@@ -1,6 +1,7 @@
 //! The JSON in the columns `message.data` and `part.data`.
 
 use serde_json::Value;
+use whosup_sidecar::parse_json;
 
 use super::session::{RunningTool, Turn};
 use crate::adapter::MessageRole;
@@ -25,7 +26,7 @@ pub(super) struct Head {
 
 impl Head {
     pub(super) fn parse(json: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(json).ok()?;
+        let value: Value = parse_json(json.as_bytes()).ok()?;
         let role = match value.get("role")?.as_str()? {
             "user" => MessageRole::User,
             "assistant" => MessageRole::Assistant,
@@ -68,7 +69,7 @@ impl Part {
     /// Parses a part; `None` for parts that neither a person nor a model wrote: steps,
     /// snapshots, and texts that opencode adds to a prompt.
     pub(super) fn parse(json: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(json).ok()?;
+        let value: Value = parse_json(json.as_bytes()).ok()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let is_added = value.get("synthetic").and_then(Value::as_bool) == Some(true);
         match value.get("type")?.as_str()? {
@@ -80,7 +81,7 @@ impl Part {
 }
 
 fn running_tool(json: &str, called_at_ms: i64) -> Option<RunningTool> {
-    let value: Value = serde_json::from_str(json).ok()?;
+    let value: Value = parse_json(json.as_bytes()).ok()?;
     let is_tool = text_at(&value, "/type") == Some("tool");
     let is_running = matches!(text_at(&value, "/state/status")?, "pending" | "running");
     let name = value.get("tool")?.as_str()?;
@@ -93,7 +94,7 @@ fn running_tool(json: &str, called_at_ms: i64) -> Option<RunningTool> {
 }
 
 fn is_refused(json: &str) -> bool {
-    let value: Value = serde_json::from_str(json).unwrap_or_default();
+    let value: Value = parse_json(json.as_bytes()).unwrap_or_default();
     let error = text_at(&value, "/state/error");
     let said = error.map(|error| error.strip_prefix("Error: ").unwrap_or(error));
     text_at(&value, "/type") == Some("tool") && said.is_some_and(|said| REFUSALS.contains(&said))
@@ -178,6 +179,8 @@ mod tests {
             text(r#"{"type":"text","text":"hello"}"#),
             Some(Part::Text("hello".to_owned()))
         );
+        let half_an_emoji = text(r#"{"type":"text","text":"\ud83d"}"#);
+        assert_eq!(half_an_emoji, Some(Part::Text("\u{fffd}".to_owned())));
         assert_eq!(text(r#"{"type":"text","text":"x","synthetic":true}"#), None);
         assert_eq!(text(RAN), Some(Part::Tool("bash".to_owned())));
         assert_eq!(text(r#"{"type":"step-start"}"#), None);

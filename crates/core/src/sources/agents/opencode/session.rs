@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use whosup_sidecar::SessionId;
+use whosup_sidecar::{SessionId, parse_json};
 
 use super::Relative;
 use crate::adapter::Description;
@@ -76,7 +76,7 @@ pub(super) fn given_title(title: &str) -> Option<String> {
 
 /// The model in the column `model`: `{"id": …, "providerID": …}`.
 pub(super) fn model_of(json: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(json).ok()?;
+    let value: Value = parse_json(json.as_bytes()).ok()?;
     text_at(&value, "/id").map(str::to_owned)
 }
 

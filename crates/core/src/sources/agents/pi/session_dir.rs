@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::file::{Links, read_regular};
+use whosup_sidecar::parse_json;
 
 use super::{HOME_VARIABLE, Pi};
 use crate::adapter::{Adapter as _, Home, Look, Sketch};
@@ -70,7 +71,7 @@ pub(super) fn that_needs_naming(sketch: &Sketch) -> Option<&Path> {
 fn setting(path: &Path, environment: &Environment) -> Option<PathBuf> {
     // Settings that can't be read are for pi to complain about.
     let file = read_regular(path, SETTINGS_BYTES_MAX, Links::Follow).ok()?;
-    let settings: Value = serde_json::from_slice(&file.bytes).ok()?;
+    let settings: Value = parse_json(&file.bytes).ok()?;
     environment.resolve(Path::new(text_at(&settings, "/sessionDir")?))
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::file::{Links, read_regular};
+use whosup_sidecar::parse_json;
 
 use crate::adapter::{Home, Look, Sketch};
 use crate::machine::Environment;
@@ -209,7 +210,7 @@ fn runtime_setting(path: &Path) -> Option<String> {
     // Settings that can't be read are for qwen-code to complain about.
     let file = read_regular(path, SETTINGS_BYTES_MAX, Links::Follow).ok()?;
     let text = String::from_utf8(file.bytes).ok()?;
-    let settings: Value = serde_json::from_str(&without_comments(&text)).ok()?;
+    let settings: Value = parse_json(without_comments(&text).as_bytes()).ok()?;
     let value = settings.pointer("/advanced/runtimeOutputDir")?.as_str()?;
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }

@@ -14,8 +14,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whosup_sidecar::StrictObject;
 use whosup_sidecar::file::{Links, read_regular};
+use whosup_sidecar::{StrictObject, parse_json};
 
 use super::AGENT;
 use super::store::Meta;
@@ -214,8 +214,7 @@ pub(super) fn messages(transcript: &Path, messages_max: usize) -> Result<Vec<Mes
 
 fn messages_of_1(path: &Path) -> Result<Vec<Value>, String> {
     let file = read_regular(path, FILE_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
-    let mut whole: Value =
-        serde_json::from_slice(&file.bytes).map_err(|error| error.to_string())?;
+    let mut whole: Value = parse_json(&file.bytes).map_err(|error| error.to_string())?;
     match whole.get_mut("messages").map(Value::take) {
         Some(Value::Array(messages)) => Ok(messages),
         _ => Err("it has no array `messages`".to_owned()),

@@ -22,8 +22,8 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use serde_json::Value;
-use whosup_sidecar::StrictObject;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::{StrictObject, parse_json};
 
 use super::AGENT;
 use crate::adapter::{Description, Sketch};
@@ -242,7 +242,7 @@ impl Failure {
 fn read_json(path: &Path, bytes_max: u64) -> Result<Value, Failure> {
     let file = read_regular(path, bytes_max, Links::Follow)
         .map_err(|error| Failure::of_file(path, &error))?;
-    serde_json::from_slice(&file.bytes).map_err(|error| Failure::new(path, error))
+    parse_json(&file.bytes).map_err(|error| Failure::new(path, error))
 }
 
 impl Generation {

@@ -1,11 +1,13 @@
 //! Half surrogate pairs in JSON escapes.
 
-/// Replaces escapes of lone surrogates by the escape of U+FFFD; `None` if there are none.
+/// Replaces escapes of lone surrogates by the escape of U+FFFD; `None` if there are none. Nothing
+/// changes its place, so that the offsets in errors stay right.
 ///
 /// JavaScript cuts strings between UTF-16 units, and its `JSON.stringify` writes half an emoji
 /// as an escape such as `\ud83d`, which is not valid text in any Unicode encoding (ECMA-262,
-/// `QuoteJSONString`). One such title would otherwise make the whole record unreadable.
-pub(super) fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
+/// `QuoteJSONString`). One such title would otherwise make the whole document unreadable.
+#[must_use]
+pub fn without_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut repaired: Option<Vec<u8>> = None;
     let mut at = 0;
     while at < bytes.len() {
