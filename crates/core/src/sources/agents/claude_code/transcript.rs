@@ -36,7 +36,7 @@ pub(super) struct Opening {
     pub(super) work_dir: Option<PathBuf>,
     /// The date of its first record.
     pub(super) born_at_ms: Option<i64>,
-    /// It is the conversation of a sub-agent.
+    /// It is the conversation of a sub-agent, and of nobody else.
     pub(super) is_sidechain: bool,
     /// The session that its records name.
     pub(super) session: Option<SessionId>,
@@ -101,10 +101,15 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
     // A shell's `cd` shows in the records too.
     let of_folder = directories().find(|directory| is_folder_of(folder, directory));
     let work_dir = of_folder.or_else(|| directories().next());
+    // Releases 1.x wrote the records of sub-agents into the session's own transcript.
+    let sides: Vec<bool> = values
+        .iter()
+        .filter_map(|value| is_sidechain(value))
+        .collect();
     Opening {
         work_dir,
         born_at_ms: records.iter().filter_map(|record| record.at_ms).min(),
-        is_sidechain: values.iter().any(|value| is_sidechain(value) == Some(true)),
+        is_sidechain: !sides.is_empty() && !sides.contains(&false),
         session: values.iter().find_map(session_of),
         words: match values.iter().any(has_words) {
             true => Words::Some,

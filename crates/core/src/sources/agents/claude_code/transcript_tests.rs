@@ -411,9 +411,11 @@ fn an_opening_tells_directory_and_birth_and_whose_conversation_it_is() {
     made.write(lines(&[
         json!({"type": "a"}),
         json!({"type": "b"}),
-        sidechain,
+        sidechain.clone(),
     ]));
     assert!(made.opening().is_sidechain);
+    made.write(lines(&[prompt(4, "look"), sidechain]));
+    assert!(!made.opening().is_sidechain);
 }
 
 #[test]
