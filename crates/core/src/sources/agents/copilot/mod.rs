@@ -103,12 +103,11 @@ impl Adapter for Copilot {
 
 /// Adds the facts from head and tail of the events.
 fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
-    // In most files both ends are the same lines.
-    let (mut of_tail, mut of_head) = (BadLines::default(), BadLines::default());
+    let mut bad_lines = BadLines::default();
     let read = TranscriptFile::open(path).and_then(|file| {
-        let tail = DIALECT.tail(&file, &mut of_tail)?;
+        let tail = DIALECT.tail(&file, &mut bad_lines)?;
         let work_dir = tail.work_dir.clone();
-        let head = DIALECT.head(&file, &mut of_head)?;
+        let head = DIALECT.head(&file, &mut bad_lines)?;
         // Where the end shows no directory, the workspace does.
         Ok(Description {
             work_dir,
@@ -118,8 +117,7 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
     match read {
         Ok(read) => {
             *found = read;
-            let bad_lines = of_tail.message().or_else(|| of_head.message());
-            bad_lines.map_or(Ok(()), Err)
+            bad_lines.message().map_or(Ok(()), Err)
         }
         // A transcript that is not there (any more) is nothing to complain about.
         Err(error) if is_missing(&error) => Ok(()),

@@ -42,7 +42,7 @@ fn titling(records: Vec<Value>) -> Vec<Value> {
 
 /// Reads head and tail of the chat at `path`. The text is a problem with it.
 pub(super) fn describe(path: &Path) -> Result<(Description, Option<String>), String> {
-    let (mut of_tail, mut of_head) = (BadLines::default(), BadLines::default());
+    let mut bad_lines = BadLines::default();
     let (tail, head) = if is_object(path) {
         let object = read_object(path)?;
         let mut records = message::messages_in(&object).to_vec();
@@ -53,8 +53,8 @@ pub(super) fn describe(path: &Path) -> Result<(Description, Option<String>), Str
         )
     } else {
         let read = TranscriptFile::open(path).and_then(|file| {
-            let tail = DIALECT.tail(&file, &mut of_tail)?;
-            Ok((tail, DIALECT.head(&file, &mut Opening(&mut of_head))?))
+            let tail = DIALECT.tail(&file, &mut bad_lines)?;
+            Ok((tail, DIALECT.head(&file, &mut Opening(&mut bad_lines))?))
         });
         read.map_err(|error| error.reason())?
     };
@@ -62,7 +62,7 @@ pub(super) fn describe(path: &Path) -> Result<(Description, Option<String>), Str
         transcript: Some(path.to_owned()),
         ..joined(tail, head)
     };
-    Ok((found, of_tail.message().or_else(|| of_head.message())))
+    Ok((found, bad_lines.message()))
 }
 
 /// Reads the last messages, oldest first.

@@ -1,5 +1,7 @@
 //! Counts the lines of a transcript that are no records.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::sources::transcript::{Line, LineProblem};
@@ -21,27 +23,43 @@ impl LineReader for BadLines {
     }
 }
 
-/// Lines that are no records: their count, and the error of the first.
+/// How many places of lines are remembered: more lines than a beginning has that is read after
+/// the end.
+const PLACES_MAX: usize = 1024;
+
+/// Lines that are no records: their count, and the error of the first. Both ends of a short
+/// file are the same lines, and each counts once.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {
     count: usize,
+    /// Where they begin in the file: of many, the foremost.
+    places: BTreeSet<u64>,
     first: Option<LineProblem>,
 }
 
 impl BadLines {
-    /// Counts the unsound values on a line, and returns the sound values. A last line that
-    /// is still being written is no problem.
+    /// Counts an unsound line, and returns the sound values. A last line that is still being
+    /// written is no problem.
     pub(crate) fn values(&mut self, line: &Line) -> Vec<Value> {
         let json = line.json();
-        let is_normal = json
-            .problem
-            .as_ref()
-            .is_none_or(|problem| *problem == LineProblem::Torn);
-        if !is_normal {
-            self.count += json.bad_count;
-            self.first = self.first.take().or(json.problem);
+        match json.problem {
+            None | Some(LineProblem::Torn) => {}
+            Some(problem) => self.add(line.offset, problem),
         }
         json.values
+    }
+
+    fn add(&mut self, offset: u64, problem: LineProblem) {
+        if !self.places.insert(offset) {
+            return;
+        }
+        self.count += 1;
+        if self.places.first() == Some(&offset) {
+            self.first = Some(problem);
+        }
+        if self.places.len() > PLACES_MAX {
+            self.places.pop_last();
+        }
     }
 
     /// The problem message, if there are bad lines.
