@@ -84,7 +84,13 @@ mod tests {
 
     use super::*;
 
-    fn read_of(sql: &str) -> (tempfile::TempDir, Connection, SessionRows<Row>) {
+    fn read_of(
+        sql: &str,
+    ) -> (
+        tempfile::TempDir,
+        Connection,
+        Result<SessionRows<Row>, String>,
+    ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sessions.db");
         let connection = Connection::open(&path).unwrap();
@@ -92,8 +98,8 @@ mod tests {
             .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
             .unwrap();
         connection.execute_batch(sql).unwrap();
-        let (rows, _) = read(&path).unwrap().unwrap();
-        (directory, connection, rows)
+        let found = read(&path).map(|found| found.unwrap().0);
+        (directory, connection, found)
     }
 
     #[test]
@@ -107,6 +113,7 @@ mod tests {
                ('17_c', 0, 'idle', NULL, NULL, NULL, NULL, '17_c'),
                ('../x', 7, 'idle', NULL, NULL, NULL, NULL, NULL)",
         );
+        let found = found.unwrap();
         let [a, b, c] = found.rows.as_slice() else {
             panic!("{found:?}");
         };
@@ -121,9 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_has_no_sessions_and_no_database_is_none() {
+    fn another_schema_is_an_error_and_no_database_is_none() {
         let (_directory, _open, found) = read_of("CREATE TABLE others(session_id TEXT)");
-        assert!(found.rows.is_empty() && found.wrong.is_empty());
+        let expected = "it has no column `sessions.session_id`";
+        assert_eq!(found.unwrap_err(), expected);
         assert!(
             read(Path::new("/nonexistent/sessions.db"))
                 .unwrap()

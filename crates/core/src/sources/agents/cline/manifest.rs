@@ -1,5 +1,5 @@
 //! `sessions/ID/ID.json`: the session's row in a file of its own. Read if the database
-//! cannot be read.
+//! cannot be read or is not there.
 
 use std::borrow::Cow;
 use std::path::Path;

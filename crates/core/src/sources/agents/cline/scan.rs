@@ -73,22 +73,22 @@ impl Scanning<'_> {
         }
     }
 
-    /// The rows of the database; if it cannot be read, the rows from the files beside the
-    /// messages.
+    /// The rows of the database; if it cannot be read or is not there, the rows from the
+    /// files beside the messages.
     fn read_rows(&mut self) {
-        let rows = match database::read(&self.rows_file) {
-            Ok(None) => Vec::new(),
-            Ok(Some((read, facts))) => {
+        let read = database::read(&self.rows_file).unwrap_or_else(|reason| {
+            self.scan.problem(&self.rows_file, reason);
+            None
+        });
+        let rows = match read {
+            Some((read, facts)) => {
                 for message in read.wrong {
                     self.scan.problem(&self.rows_file, message);
                 }
                 self.rows_facts = Some(facts);
                 read.rows
             }
-            Err(reason) => {
-                self.scan.problem(&self.rows_file, reason);
-                manifest::read_all(&self.scan.home.root, &mut self.scan.problems)
-            }
+            None => manifest::read_all(&self.scan.home.root, &mut self.scan.problems),
         };
         self.rows = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
     }

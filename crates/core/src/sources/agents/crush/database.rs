@@ -11,13 +11,11 @@ use std::path::Path;
 use serde_json::Value;
 use whosup_sidecar::file::ReadFileError;
 
+use crate::sources::agents::kit::database::{SessionRows, require, session_rows};
 use crate::sources::sqlite::{Database, SqliteError, integer, text};
 
 use super::record::{MessageRow, SessionRow};
 use super::tokens::ROW;
-
-/// How many sessions of a project are read.
-const SESSIONS_MAX: usize = 100_000;
 
 /// Dates below this are in seconds, others in milliseconds: as seconds it lies
 /// beyond the year 5000, as milliseconds before the first release.
@@ -41,12 +39,12 @@ impl ProjectDb {
         }
     }
 
-    /// The sessions, by id.
+    /// The sessions, by id, and what is wrong with some of their rows.
     ///
     /// # Errors
     ///
     /// Why they can't be read.
-    pub(super) fn sessions(&self) -> Result<Vec<SessionRow>, String> {
+    pub(super) fn sessions(&self) -> Result<SessionRows<SessionRow>, String> {
         let wanted = [
             "id",
             "parent_session_id",
@@ -59,18 +57,17 @@ impl ProjectDb {
         let sql = "SELECT id, parent_session_id, title, created_at, updated_at,
             (SELECT max(updated_at) FROM messages WHERE session_id = sessions.id)
             FROM sessions ORDER BY id";
-        let rows = self.0.rows(sql, [], SESSIONS_MAX, |row| {
-            Some(SessionRow {
-                id: text(row, 0)?,
+        session_rows(&self.0, sql, |row| {
+            let row = SessionRow {
+                id: text(row, 0).ok_or("`sessions.id` is not a text")?,
                 parent: text(row, 1),
                 title: text(row, 2),
                 created_at_ms: date(integer(row, 3)),
                 updated_at_ms: date(integer(row, 4)),
                 last_message_at_ms: date(integer(row, 5)),
-            })
-        });
-        let rows = rows.map_err(|error| error.reason())?;
-        Ok(rows.into_iter().flatten().collect())
+            };
+            Ok((row, None))
+        })
     }
 
     /// The row of a session that counts.
@@ -112,17 +109,6 @@ impl ProjectDb {
             updated_at_ms: date(integer(row, 4)),
         });
         rows.map_err(|error| error.reason())
-    }
-}
-
-fn require(database: &Database, table: &str, columns: &[&str]) -> Result<(), String> {
-    let found = database.columns(table).map_err(|error| error.reason())?;
-    let missing = columns
-        .iter()
-        .find(|column| !found.iter().any(|found| found == *column));
-    match missing {
-        Some(column) => Err(format!("it has no column `{table}.{column}`")),
-        None => Ok(()),
     }
 }
 

@@ -131,14 +131,21 @@ fn listed(home: &Path, problems: &mut Vec<Problem>) -> Vec<(PathBuf, PathBuf)> {
         let message = format!("more than {PROJECTS_MAX} projects: the rest is left out");
         problems.push(problem(message));
     }
-    let absolute = |entry: &Value, key: &str| -> Option<PathBuf> {
-        let path = Path::new(entry.get(key)?.as_str()?);
-        path.is_absolute().then(|| path.components().collect())
-    };
-    let entries = entries.iter().take(PROJECTS_MAX);
-    let parsed =
-        entries.filter_map(|entry| Some((absolute(entry, "data_dir")?, absolute(entry, "path")?)));
-    parsed.collect()
+    let mut found = Vec::new();
+    for entry in entries.iter().take(PROJECTS_MAX) {
+        match absolute(entry, "data_dir").and_then(|dir| Ok((dir, absolute(entry, "path")?))) {
+            Ok(project) => found.push(project),
+            Err(message) => problems.push(problem(message)),
+        }
+    }
+    found
+}
+
+fn absolute(entry: &Value, key: &str) -> Result<PathBuf, String> {
+    let path = entry.get(key).and_then(Value::as_str).map(Path::new);
+    let path = path.filter(|path| path.is_absolute());
+    let path = path.ok_or_else(|| format!("`{key}` of a project is not an absolute path"))?;
+    Ok(path.components().collect())
 }
 
 /// The entries of the list of projects; none if there is no list.

@@ -93,12 +93,16 @@ impl<'a> Scanning<'a> {
             Some(database) => Ok(Some((database.sessions()?, database))),
             None => Ok(None),
         });
-        let (mut rows, database) = match read {
+        let (sessions, database) = match read {
             Ok(Some(read)) => read,
             // The project has been opened, and no session has a message.
             Ok(None) => return,
             Err(message) => return self.scan.problem(&path, message),
         };
+        for message in sessions.wrong {
+            self.scan.problem(&path, message);
+        }
+        let mut rows = sessions.rows;
         rows.retain(|row| !row.is_passing());
         let is_walk = self.scan.look.depth.is_walk();
         let mut open: BTreeSet<&str> = BTreeSet::new();

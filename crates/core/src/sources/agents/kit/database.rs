@@ -38,34 +38,45 @@ pub(crate) fn sessions_by<'s>(
     sessions
 }
 
-/// Reads the sessions in `table`; none if it lacks the first of `columns`. Other columns that
-/// it lacks are NULL. `read` makes a session of a row and reports what is wrong with a part of
-/// it, or else why there is none.
+/// Reads the sessions in `table`. Columns that it lacks are NULL, but for the first of
+/// `columns`. `read` makes a session of a row and reports what is wrong with a part of it, or
+/// else why there is none.
 ///
 /// # Errors
 ///
-/// The table can't be read.
+/// The table can't be read, or lacks the first column: that is also said of a database that
+/// its agent has just created, for a moment, since one that was emptied looks the same.
 pub(crate) fn read_sessions<R>(
     database: &Database,
     table: &str,
     columns: &[&str],
     read: impl Fn(&rusqlite::Row<'_>) -> Result<(R, Option<String>), String>,
-) -> Result<SessionRows<R>, SqliteError> {
-    let mut found = SessionRows {
-        rows: Vec::new(),
-        wrong: Vec::new(),
-    };
-    let there = database.columns(table)?;
+) -> Result<SessionRows<R>, String> {
+    let there = require(database, table, columns.get(..1).unwrap_or_default())?;
     let selected = columns.iter().map(|wanted| {
         let is_there = there.iter().any(|column| column == wanted);
         if is_there { *wanted } else { "NULL" }
     });
     let selected: Vec<&str> = selected.collect();
-    if selected.first() == Some(&"NULL") {
-        return Ok(found);
-    }
     let sql = format!("SELECT {} FROM {table}", selected.join(", "));
-    let rows = database.rows(&sql, [], SESSIONS_MAX + 1, read)?;
+    session_rows(database, &sql, read)
+}
+
+/// Reads the sessions that a query finds.
+///
+/// # Errors
+///
+/// Why they can't be read.
+pub(crate) fn session_rows<R>(
+    database: &Database,
+    sql: &str,
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<(R, Option<String>), String>,
+) -> Result<SessionRows<R>, String> {
+    let mut found = SessionRows {
+        rows: Vec::new(),
+        wrong: Vec::new(),
+    };
+    let rows = database.rows(sql, [], SESSIONS_MAX + 1, read)?;
     if rows.len() > SESSIONS_MAX {
         let message = format!("it has more than {SESSIONS_MAX} sessions");
         found.wrong.push(message);
@@ -80,6 +91,24 @@ pub(crate) fn read_sessions<R>(
         }
     }
     Ok(found)
+}
+
+/// The columns of a table, which must have `wanted`.
+///
+/// # Errors
+///
+/// The first column that it lacks.
+pub(crate) fn require(
+    database: &Database,
+    table: &str,
+    wanted: &[&str],
+) -> Result<Vec<String>, String> {
+    let there = database.columns(table)?;
+    let is_missing = |wanted: &&&str| !there.iter().any(|column| column == **wanted);
+    match wanted.iter().find(is_missing) {
+        Some(column) => Err(format!("it has no column `{table}.{column}`")),
+        None => Ok(there),
+    }
 }
 
 /// For functions whose errors are texts that don't name the database.

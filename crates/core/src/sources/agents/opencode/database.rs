@@ -67,7 +67,7 @@ impl SessionDb {
 
     /// All sessions, without the dates of their messages.
     pub(super) fn sessions(&self) -> Result<SessionRows<Row>, String> {
-        Ok(read_sessions(&self.0, "session", COLUMNS, row_of)?)
+        read_sessions(&self.0, "session", COLUMNS, row_of)
     }
 
     /// When the last message of each of these sessions was begun.
@@ -300,7 +300,8 @@ mod tests {
         assert_eq!(found.rows.len(), 1);
         assert_eq!(found.wrong.len(), 3, "{:?}", found.wrong);
         let (_directory, _open, other) = database("CREATE TABLE others(id TEXT)");
-        assert!(other.sessions().unwrap().rows.is_empty());
+        let error = other.sessions().unwrap_err();
+        assert_eq!(error, "it has no column `session.id`");
         assert!(other.turn("ses_1").is_err());
     }
 
