@@ -193,9 +193,9 @@ impl ChatFacts {
 }
 
 fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
-    let head = file.head(HEADER_BOUNDS)?;
-    let first = head.lines.first().map(|line| line.json().values);
-    Ok(first.and_then(|values| header_in(values.first()?)))
+    // The first line may be blank, or NUL bytes that a crash has left.
+    let first = dialect::find_first(file, HEADER_BOUNDS, |record| Some(header_in(record)))?;
+    Ok(first.flatten())
 }
 
 fn header_in(record: &Value) -> Option<Header> {

@@ -52,6 +52,19 @@ fn a_name_tells_a_minute_and_the_beginning_of_an_id() {
 }
 
 #[test]
+fn a_header_may_follow_a_line_that_a_crash_has_left() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory
+        .path()
+        .join("session-2026-11-27T20-53-5db42c53.jsonl");
+    for first in ["", "\n", "\0\0\0\n"] {
+        std::fs::write(&path, format!("{first}{}\n{PROMPT}\n", header())).expect("a file");
+        let found = read_header(&path).expect("a chat").expect("a header");
+        assert_eq!(found.id.as_str(), ID, "{first:?}");
+    }
+}
+
+#[test]
 fn header_last_date_and_prompts_are_read() {
     let facts = facts(&[&header(), CONTEXT, PROMPT, UPDATED]);
     let header = facts.header.unwrap();

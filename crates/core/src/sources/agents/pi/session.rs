@@ -198,8 +198,8 @@ impl<'a> Reading<'a> {
         Ok(Some(session))
     }
 
-    /// The header of a file that has lost the first line, from file name and folder. Only if
-    /// a process that works there may have written to the file.
+    /// The header of a file that has lost the first line, from its name. If a process that
+    /// works there may have written to the file, the directory is that process's.
     fn header_by_place(&self, file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
         let folder = file.path().parent();
         // Where sessions of all directories lie together, it may be of any.
@@ -219,13 +219,10 @@ impl<'a> Reading<'a> {
             .scan
             .seekers()
             .filter(|seeker| !is_of_one_directory || is_in_folder(seeker));
-        match may_be_its.find(may_have_written) {
-            Some(seeker) => {
-                let work_dir = seeker.work_dir().filter(|_| is_of_one_directory);
-                transcript::header_by_name(file, work_dir)
-            }
-            None => Ok(None),
-        }
+        let writer = may_be_its.find(may_have_written);
+        let work_dir = writer.and_then(|seeker| seeker.work_dir());
+        let work_dir = work_dir.filter(|_| is_of_one_directory);
+        transcript::header_by_name(file, work_dir, writer.is_some())
     }
 
     fn sketch(&self, id: &SessionId, session: &SessionFile) -> Sketch {
@@ -257,7 +254,7 @@ fn fits(seeker: &AgentProcess, id: &SessionId, session: &SessionFile) -> bool {
 
 /// Both work in one directory, which may have several names.
 fn is_beside(seeker: &AgentProcess, session: &SessionFile) -> bool {
-    if session.header.is_lost && session.work_dir().is_none() {
+    if session.header.is_anywhere {
         return true;
     }
     let named = [session.work_dir(), session.real_dir.as_deref()];

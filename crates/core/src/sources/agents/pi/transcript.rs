@@ -15,10 +15,11 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
 use crate::sources::usage::Counting;
 
-/// How much of the beginning is read for the first line.
+/// How much of the beginning is read for the header. The first line may be blank, or NUL bytes
+/// that a crash has left.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
-    lines_max: 1,
+    lines_max: 2,
 };
 /// How far back a prompt is looked for if there is none near the end: a turn may have
 /// written much since.
@@ -152,8 +153,9 @@ pub(super) struct Header {
     pub(super) id: String,
     pub(super) work_dir: Option<String>,
     pub(super) born_at_ms: Option<i64>,
-    /// The header line is lost: these facts come from the file name.
-    pub(super) is_lost: bool,
+    /// The header line is lost, and a process may have written the file whose directory is
+    /// not known: where it works shows nothing.
+    pub(super) is_anywhere: bool,
 }
 
 /// Facts that a scan needs about a session that a process may serve.
@@ -179,27 +181,31 @@ pub(super) struct Prompts {
     pub(super) are_all: bool,
 }
 
-/// Reads the first line; `None` if it is no session header.
+/// Reads the first record; `None` if it is no session header.
 pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
     let first = find_first(file, HEADER_BOUNDS, |entry| Some(header_of(entry)))?;
     Ok(first.flatten())
 }
 
-/// The header from the file name, for a file whose first line is torn or broken. `None` if the first line is intact.
+/// The header from the file name, for a file whose first line is torn or broken. `None` if the
+/// first line is intact, or if nothing follows and no process may have written it.
 pub(super) fn header_by_name(
     file: &TranscriptFile,
     work_dir: Option<&Path>,
+    may_be_written: bool,
 ) -> Result<Option<Header>, TranscriptError> {
     let head = file.head(HEADER_BOUNDS)?;
     let is_broken = |line: &Line| line.is_torn || line.json().bad_count > 0;
-    if !head.lines.first().is_none_or(is_broken) {
+    let has_more = || head.lines.iter().any(|line| !line.json().values.is_empty());
+    if !head.lines.first().is_none_or(is_broken) || !(may_be_written || has_more()) {
         return Ok(None);
     }
+    let work_dir = work_dir.and_then(Path::to_str).map(str::to_owned);
     Ok(date_and_id_in(file.path()).map(|(born_at_ms, id)| Header {
         id: id.to_owned(),
-        work_dir: work_dir.and_then(Path::to_str).map(str::to_owned),
+        is_anywhere: may_be_written && work_dir.is_none(),
+        work_dir,
         born_at_ms: Some(born_at_ms),
-        is_lost: true,
     }))
 }
 
@@ -294,7 +300,7 @@ fn header_of(entry: &Value) -> Option<Header> {
         id: entry.get("id")?.as_str()?.to_owned(),
         work_dir: text_at(entry, "/cwd").map(str::to_owned),
         born_at_ms: date_at(entry, "/timestamp"),
-        is_lost: false,
+        is_anywhere: false,
     })
 }
 

@@ -62,12 +62,23 @@ fn the_last_message_tells_the_phase() {
 }
 
 #[test]
+fn a_header_may_follow_a_line_that_a_crash_has_left() {
+    let of = |lines: &[&str]| header(&file_of(lines).1).expect("a file");
+    let sound = of(&[HEADER, PROMPT]);
+    assert!(sound.is_some());
+    for first in ["", "\0\0\0"] {
+        assert_eq!(of(&[first, HEADER, PROMPT]), sound, "{first:?}");
+    }
+    assert_eq!(of(&[PROMPT, HEADER]), None);
+}
+
+#[test]
 fn an_outline_has_the_first_line_and_the_last_date() {
     let (_directory, file) = file_of(&[HEADER, MODEL, PROMPT, REPLY, NAME]);
     let header = header(&file).expect("a file").expect("a session");
     let outline = outline(&file, &header).expect("a file");
     let right = Header {
-        is_lost: false,
+        is_anywhere: false,
         id: "01a2".to_owned(),
         work_dir: Some("/home/dev/app".to_owned()),
         born_at_ms: Some(BORN),
