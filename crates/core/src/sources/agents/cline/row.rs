@@ -109,7 +109,6 @@ impl Row {
             started_at_ms: self.started_at_ms,
             last_activity_at_ms: self.last_use_at_ms().or(self.started_at_ms),
             is_headless: self.is_interactive.map(|is| !is),
-            transcript: self.messages.clone(),
             ..Description::default()
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::FileFacts;
+use whosup_sidecar::file::{FileFacts, Links, facts};
 
 use super::beyond::was_ended_since;
 use super::log::{self, Log, Said};
@@ -278,6 +278,7 @@ impl Scanning<'_> {
         if let Some(said) = self.said_of(&row.id) {
             described.agent_version = said.version.clone().or(described.agent_version);
         }
+        described.transcript = self.messages_of(row);
         let title = described.title.clone();
         Sketch {
             parent: row.parent.clone(),
@@ -285,7 +286,7 @@ impl Scanning<'_> {
             work_dir: row.work_dir.clone(),
             born_at_ms: row.started_at_ms,
             last_record_at_ms: row.last_use_at_ms(),
-            transcript: row.messages.clone(),
+            transcript: described.transcript.clone(),
             facts: match row.parent {
                 Some(_) => Vec::new(),
                 None => vec![row.fact()],
@@ -303,6 +304,21 @@ impl Scanning<'_> {
             described: Some(Box::new(described)),
             ..Sketch::new(self.scan.key(&row.id))
         }
+    }
+
+    /// The file of the conversation. The rows of a home that was moved name its old place.
+    fn messages_of(&self, row: &Row) -> Option<PathBuf> {
+        let home = &self.scan.home.root;
+        let named = row.messages.as_deref();
+        if named.is_some_and(|named| named.starts_with(home)) {
+            return row.messages.clone();
+        }
+        let own = home.join("sessions").join(row.id.as_str());
+        let own = own.join(format!("{}.messages.json", row.id));
+        let is_there = facts(&own, Links::Follow).is_ok();
+        Some(own)
+            .filter(|_| is_there)
+            .or_else(|| row.messages.clone())
     }
 
     /// The address of the hub, for a session that only the hub serves.
