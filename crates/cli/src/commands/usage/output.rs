@@ -281,12 +281,14 @@ fn bar(weight: u64, most: u64) -> String {
     "█".repeat(usize::try_from(width).unwrap_or(0))
 }
 
-/// A value quoted by RFC 4180.
+/// A value quoted by RFC 4180. What could steer a terminal is written as escapes, new lines
+/// too.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+    let text = text::visible(text);
+    if text.contains([',', '"']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        text
     }
 }
 
@@ -305,5 +307,12 @@ mod tests {
     fn values_with_commas_are_quoted() {
         assert_eq!(quoted("a"), "a");
         assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    #[test]
+    fn values_steer_no_terminal() {
+        let steering = "\x1b]0;a\x07\u{202e}\x7f\u{9b},\n";
+        let expected = r#""\u{1b}]0;a\u{7}\u{202e}\u{7f}\u{9b},\u{a}""#;
+        assert_eq!(quoted(steering), expected);
     }
 }
