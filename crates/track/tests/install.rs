@@ -248,6 +248,50 @@ fn settings_that_the_agent_wrote_anew_lose_our_hooks_alone() {
 }
 
 #[test]
+fn hooks_in_one_group_with_ours_stay() {
+    let theirs = "{\"type\":\"command\",\"command\":\"say done\"}";
+    for agent in ["claude-code", "codex", "qwen-code", "gemini", "droid"] {
+        let event = World::new(agent).adapter.profile().hooks.unwrap().events[0];
+        let ours = format!("{{\"type\":\"command\",\"command\":\"/opt/whosup hook {agent}\"}}");
+        let settings = |hooks: &[&str]| {
+            let hooks = hooks.join(",");
+            format!("{{\"hooks\":{{\"{event}\":[{{\"matcher\":\"mine\",\"hooks\":[{hooks}]}}]}}}}")
+        };
+        for (with, without) in [
+            (settings(&[&ours, theirs]), settings(&[theirs])),
+            (settings(&[theirs, &ours]), settings(&[theirs])),
+            (
+                settings(&[theirs, &ours, &ours, theirs]),
+                settings(&[theirs, theirs]),
+            ),
+        ] {
+            let world = World::new(agent);
+            std::fs::write(world.settings(), &with).unwrap();
+            assert!(world.install().unwrap());
+            assert_eq!(world.installed().programs.len(), 1, "{with}");
+            world.uninstall().unwrap();
+            assert_eq!(std::fs::read_to_string(world.settings()).unwrap(), without);
+            std::fs::write(world.settings(), &with).unwrap();
+            assert!(world.uninstall().unwrap());
+            assert_eq!(std::fs::read_to_string(world.settings()).unwrap(), without);
+        }
+    }
+}
+
+#[test]
+fn of_two_members_with_one_key_the_last_gets_the_hooks() {
+    for text in [
+        "{\"hooks\": {\"Stop\": []}, \"hooks\": {}}",
+        "{\"hooks\": {\"Stop\": [], \"Stop\": []}}",
+    ] {
+        let with = World::new("claude-code").check_there_and_back(Some(text));
+        let read: Value = serde_json::from_str(&with).unwrap();
+        assert_eq!(read["hooks"]["Stop"].as_array().unwrap().len(), 1, "{with}");
+        assert_eq!(read["hooks"].as_object().unwrap().len(), 13, "{with}");
+    }
+}
+
+#[test]
 fn links_and_modes_stay() {
     let world = World::new("claude-code");
     let dotfiles = world.directory.path().join("dotfiles.json");

@@ -30,10 +30,8 @@ pub(super) fn present(
     let Some((hooks, _)) = hooks_of(&root, place)? else {
         return Ok(Vec::new());
     };
-    let has_ours = |event: &&&str| {
-        let member = hooks.iter().find(|member| member.key == **event);
-        member.is_some_and(|member| runs(&member.value, command))
-    };
+    let has_ours =
+        |event: &&&str| last(hooks, event).is_some_and(|member| runs(&member.value, command));
     Ok(events
         .iter()
         .filter(has_ours)
@@ -79,7 +77,7 @@ pub(super) fn insertions(
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for event in events {
-        match hooks.iter().find(|member| member.key == *event) {
+        match last(hooks, event) {
             None => missing.push(member(event, command, 2)),
             Some(Member { value, .. }) => {
                 let NodeKind::Array(_, ending) = &value.kind else {
@@ -132,13 +130,18 @@ fn hooks_of(root: &Node, place: Place) -> Result<Option<(&[Member], Ending)>, Se
     let NodeKind::Object(members, ending) = &root.kind else {
         return Err(SettingsError("it is no JSON object".to_owned()));
     };
-    let hooks = members.iter().find(|member| member.key == "hooks");
+    let hooks = last(members, "hooks");
     match (hooks.map(|hooks| &hooks.value.kind), place) {
         (Some(NodeKind::Object(members, ending)), _) => Ok(Some((members, *ending))),
         (_, Place::Root) => Ok(Some((members, *ending))),
         (None, Place::BelowHooks) => Ok(None),
         (Some(_), Place::BelowHooks) => Err(SettingsError("`hooks` is no object".to_owned())),
     }
+}
+
+/// The member with this key that counts: of several, agents read the last.
+fn last<'a>(members: &'a [Member], key: &str) -> Option<&'a Member> {
+    members.iter().rfind(|member| member.key == key)
 }
 
 /// A group of hooks one of which runs the command.
@@ -200,15 +203,9 @@ pub(super) fn without_command(
     let mut removed: Vec<Range<usize>> = Vec::new();
     let mut emptied = Vec::new();
     for (at, member) in hooks.iter().enumerate() {
-        let NodeKind::Array(groups, _) = &member.value.kind else {
-            continue;
-        };
-        let spans: Vec<Range<usize>> = groups.iter().map(|group| group.span.clone()).collect();
-        let is_ours: Vec<bool> = groups.iter().map(|group| runs(group, command)).collect();
-        if !groups.is_empty() && is_ours.iter().all(|ours| *ours) {
+        let is_array = matches!(member.value.kind, NodeKind::Array(..));
+        if is_array && is_ours(&member.value, command, &mut removed) {
             emptied.push(at);
-        } else {
-            removed.extend(cuts(&spans, &is_ours));
         }
     }
     let spans: Vec<Range<usize>> = hooks.iter().map(|member| member.span.clone()).collect();
@@ -220,6 +217,28 @@ pub(super) fn without_command(
         text.replace_range(range, "");
     }
     Ok(text)
+}
+
+/// Whether there is nothing in it but hooks that run the command. Otherwise these hooks are
+/// added to what is cut: other hooks may stand in one group with them.
+fn is_ours(node: &Node, command: &str, removed: &mut Vec<Range<usize>>) -> bool {
+    match &node.kind {
+        NodeKind::Array(values, _) => {
+            let ours = values.iter().map(|value| is_ours(value, command, removed));
+            let ours: Vec<bool> = ours.collect();
+            let is_all_ours = !ours.is_empty() && ours.iter().all(|ours| *ours);
+            if !is_all_ours {
+                let spans: Vec<_> = values.iter().map(|value| value.span.clone()).collect();
+                removed.extend(cuts(&spans, &ours));
+            }
+            is_all_ours
+        }
+        NodeKind::Object(members, _) => members.iter().any(|member| match &member.value.kind {
+            NodeKind::Text(text) => member.key == "command" && text == command,
+            _ => is_ours(&member.value, command, removed),
+        }),
+        NodeKind::Text(_) | NodeKind::Other => false,
+    }
 }
 
 /// What to cut so that some of the values in a list go, each with one comma: with
