@@ -111,8 +111,13 @@ pub fn find_owner(backend: &dyn Backend, of: &HookOf<'_>, hook: Pid) -> FoundOwn
     for (at, one) in above.iter().enumerate() {
         match &one.what {
             // The agent's variable names this process, whatever it looks like.
-            What::Unrecognized | What::PassedOver if is_named(one) => {
+            What::Unrecognized | What::PassedOver | What::Boundary if is_named(one) => {
                 return found(at, Some(Role::Session));
+            }
+            // The kernel makes PID 1 the parent of a hook that has lost its own, whatever
+            // agent that is.
+            What::Agent(..) if is_first(&one.process) && named(of).is_some() && !is_named(one) => {
+                break;
             }
             What::Agent(other, _) if *other != agent => {
                 let pid = one.process.pid;
@@ -160,7 +165,7 @@ fn published(above: &[Above], of: &HookOf<'_>) -> Option<usize> {
         let published = of
             .adapter
             .published_session(of.home, process.pid, &process.stamp);
-        !matches!(one.what, What::Boundary) && published.as_ref() == Some(of.session)
+        published.as_ref() == Some(of.session)
     })
 }
 
@@ -193,7 +198,7 @@ fn ancestors(backend: &dyn Backend, hook: Pid) -> Result<Vec<Above>, String> {
 }
 
 fn what_is(process: &Process, details: &Details) -> What {
-    if process.is_kernel_thread || process.pid.get() == 1 {
+    if process.is_kernel_thread {
         return What::Boundary;
     }
     let looked_through = look_through(details);
@@ -211,11 +216,19 @@ fn what_is(process: &Process, details: &Details) -> What {
     if let Some((agent, role)) = recognized {
         return What::Agent(agent, role);
     }
+    if is_first(process) {
+        return What::Boundary;
+    }
     match kind_of(&program) {
         Kind::PassedOver => What::PassedOver,
         Kind::Boundary => What::Boundary,
         Kind::Other => What::Unrecognized,
     }
+}
+
+/// It is the init process, or what a container was started for.
+const fn is_first(process: &Process) -> bool {
+    process.pid.get() == 1
 }
 
 /// The parent, unless its PID was reused since: then it began after its child.

@@ -263,3 +263,42 @@ fn a_session_that_was_left_for_one_taken_up_again_is_no_orphan() {
     assert_eq!(cause("s1"), Some(EndCause::ProcessGone));
     assert_eq!(cause("s2"), Some(EndCause::Superseded));
 }
+
+/// `docker run IMAGE claude`: the agent is the first process of its PID namespace.
+#[test]
+fn an_agent_that_is_pid_1_owns_what_its_hooks_report() {
+    for named in [None, Some(1)] {
+        let mut scene = Scene::new();
+        let agent = scene.claude(1, 1_000, 0);
+        scene.add(agent);
+        scene.named = named;
+        scene.report(1, "s1", "SessionStart", json!({"source": "startup"}));
+        scene.report(1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+        check(&scene, "s1", Phase::Working, 1);
+        assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
+        // Its last hook has lost its parent, and the kernel gives it to PID 1.
+        scene.start(P1, 2_000);
+        scene.named = Some(P1);
+        scene.report(P1, "s2", "UserPromptSubmit", json!({"prompt": "q"}));
+        scene.kill(P1);
+        scene.report(1, "s2", "Stop", json!({}));
+        check(&scene, "s2", Phase::Idle, P1);
+        assert_ne!(scene.listed("s2").unwrap().liveness(), Liveness::Live);
+    }
+}
+
+#[test]
+fn an_unknown_program_that_is_pid_1_is_an_owner_only_if_the_agent_names_it() {
+    use whosup_core::process::RecordedProcess;
+    let mut scene = scene();
+    let init = RecordedProcess::new(1, 1, scene.now_ms).exe("/opt/bin/cc");
+    scene.add(init.comm("cc"));
+    scene.report(1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    assert!(scene.record("s1").unwrap().owner.is_none());
+    scene.publish(1, 1, "s1");
+    scene.report(1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    check(&scene, "s1", Phase::Working, 1);
+    scene.named = Some(1);
+    scene.report(1, "s2", "UserPromptSubmit", json!({"prompt": "p"}));
+    check(&scene, "s2", Phase::Working, 1);
+}

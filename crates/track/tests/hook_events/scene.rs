@@ -32,6 +32,8 @@ pub(crate) struct Scene {
     scope: Option<PidScope>,
     view: Option<View>,
     hooks: i32,
+    /// The process that the hooks' environment names.
+    pub(crate) named: Option<i32>,
     pub(crate) now_ms: i64,
 }
 
@@ -44,6 +46,7 @@ impl Scene {
             scope: None,
             view: None,
             hooks: FIRST_HOOK,
+            named: None,
             now_ms: BEGIN_MS,
         }
     }
@@ -133,8 +136,10 @@ impl Scene {
         let hook = RecordedProcess::new(self.hooks, 1_000_000, self.now_ms)
             .comm("whosup")
             .ppid(pid);
+        let variable = |pid: i32| ("CLAUDE_PID".to_owned(), pid.to_string().into());
+        let named = self.named.map(variable);
         let world = HookWorld {
-            environment: self.environment(),
+            environment: Environment::new(Some(self.home()), None, named),
             backend: Arc::new(self.table().with(hook)),
             hook: Pid::new(self.hooks.into()).unwrap(),
             event: None,
