@@ -6,7 +6,7 @@ use whosup_process::Process;
 
 use crate::adapter::{Adapter, Program, is_runtime_name};
 
-use crate::adapter::claim::Claim;
+use crate::adapter::claim::{Claim, EvidenceKind};
 use crate::judging::verdict::Recognition;
 use crate::machine::Machine;
 use crate::sources::agents::{self, AGENTS};
@@ -50,6 +50,9 @@ pub(super) fn recognition(
     if is_named && !program.is_runtime() {
         return Recognition::NamedExecutable;
     }
+    if is_about_any_program(claim, process) {
+        return Recognition::Unrecognized;
+    }
     if recognize(&program, AGENTS).is_some() {
         return Recognition::AnotherProgram;
     }
@@ -62,6 +65,16 @@ pub(super) fn recognition(
         None if program.is_runtime() && is_in_claimed_directory => Recognition::FittingRuntime,
         None => of_unknown_agent(claim, exe),
     }
+}
+
+/// The claim is about this very process and names no program that stays: whoever starts a
+/// process and announces it, as `whosup run` does, knows no more than its PID and start.
+fn is_about_any_program(claim: &Claim, process: &Process) -> bool {
+    let kind = claim.evidence.kind;
+    matches!(kind, EvidenceKind::Sidecar | EvidenceKind::Record)
+        && claim.scope.boot.is_some()
+        && claim.stamp.as_ref() == Some(&process.stamp)
+        && (claim.executable.is_none() || is_starter(claim.executable.as_deref()))
 }
 
 /// A process that the claiming agent's adapter does not recognize.

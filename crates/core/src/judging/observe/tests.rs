@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{PidNamespace, ProcessTable, Recorded, RecordedProcess, StartStamp};
+use whosup_process::{
+    Backend as _, PidNamespace, ProcessTable, Recorded, RecordedProcess, StartStamp,
+};
 
 use super::*;
 use crate::adapter::claim::{
     ClaimedScope, Evidence, EvidenceKind, Exclusivity, Leaving, Placement, SessionKey, Subject,
     TakenUp, Trust,
 };
-use crate::judging::verdict::{ExitedBecause, Liveness, UnknownBecause};
+use crate::judging::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause};
 use crate::machine::Environment;
 use crate::machine::command::NoCommands;
 use crate::machine::mounts::Mounts;
@@ -187,6 +189,44 @@ fn the_program_of_an_agent_without_an_adapter_is_what_the_claim_says_of_it() {
     }
     let elsewhere = node.cwd("/w/other");
     check_recognition("some-agent", None, &elsewhere, Recognition::Unrecognized);
+}
+
+/// `whosup run` starts a script or a link that becomes an agent.
+#[test]
+fn a_claim_to_a_start_that_names_no_program_is_about_what_the_process_becomes() {
+    let qwen = process(7, "/usr/bin/node", QWEN);
+    let vim = process(7, "/usr/bin/vim", &["vim"]).comm("vim");
+    let live = Verdict::Live(LiveBecause::StartStamp, Confidence::Proven);
+    let changed = Verdict::Unknown(UnknownBecause::ProgramChanged);
+    for (agent, executable, kind, its, right) in [
+        ("qwen", None, EvidenceKind::Sidecar, &qwen, live),
+        ("codex", None, EvidenceKind::Sidecar, &qwen, live),
+        ("codex", None, EvidenceKind::Record, &vim, live),
+        (
+            "qwen",
+            Some("/bin/bash"),
+            EvidenceKind::Sidecar,
+            &qwen,
+            live,
+        ),
+        (
+            "qwen",
+            Some("/opt/a"),
+            EvidenceKind::Sidecar,
+            &qwen,
+            changed,
+        ),
+        ("claude-code", None, EvidenceKind::Registry, &vim, changed),
+    ] {
+        let mut claim = claim("s1", 7);
+        claim.key.agent = agent.parse().unwrap();
+        claim.executable = executable.map(PathBuf::from);
+        claim.evidence.kind = kind;
+        claim.scope.boot = Recorded::initial().scope().boot.ok();
+        claim.stamp = Some(its.process.stamp.clone());
+        let found = verdicts(&machine(vec![its.clone()]), &[claim]);
+        assert_eq!(found, [right], "{agent} {executable:?} {kind:?}");
+    }
 }
 
 /// A claim that can't be about the process takes nothing from it.
