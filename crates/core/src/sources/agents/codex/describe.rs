@@ -24,8 +24,9 @@ pub(super) fn describe(sketch: &Sketch) -> Found<Description> {
         transcript: sketch.transcript.clone(),
         ..Description::default()
     };
-    if sketch.transcript.is_none() && sketch.is_headless != Some(true) {
-        // It waits for its first prompt.
+    let is_thread = sketch.born_at_ms.is_some();
+    if is_thread && sketch.transcript.is_none() && sketch.is_headless != Some(true) {
+        // It waits for its first prompt. What others announce is no thread of Codex.
         description.phase = Some(Phase::Idle);
     }
     let mut problems = Vec::new();

@@ -95,6 +95,15 @@ fn a_rollout_tells_of_its_session() {
 }
 
 #[test]
+fn a_thread_without_a_rollout_waits_and_what_others_announce_has_no_phase() {
+    let mut thread = sketch(PathBuf::new());
+    thread.transcript = None;
+    assert_eq!(describe(&thread).found.phase, Some(Phase::Idle));
+    thread.born_at_ms = None;
+    assert_eq!(describe(&thread).found.phase, None);
+}
+
+#[test]
 fn a_rollout_of_2025_without_types_tells_of_its_session_and_what_was_said() {
     let said = |role: &str, text: &str| {
         let content = json!([{"type": "input_text", "text": text}]);
