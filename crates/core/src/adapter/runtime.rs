@@ -9,6 +9,20 @@ const ARGUMENTS_MAX: usize = 256;
 /// executable that Node was packed into.
 pub(crate) const NODE_MAIN_THREAD: &str = "MainThread";
 
+/// What the names of runtimes begin with.
+const NAMES: &[(&str, Runtime)] = &[
+    ("node", Runtime::JavaScript),
+    ("nodejs", Runtime::JavaScript),
+    ("bun", Runtime::JavaScript),
+    ("deno", Runtime::JavaScript),
+    ("python", Runtime::Python),
+    ("Python", Runtime::Python),
+    ("pypy", Runtime::Python),
+];
+
+/// Variants of a runtime, which its names have behind `-`.
+const VARIANTS: &[&str] = &["arm64", "c", "dbg", "debug", "intel64", "profile", "x86_64"];
+
 /// A family of language runtimes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runtime {
@@ -28,29 +42,62 @@ pub(crate) enum Run {
 }
 
 impl Runtime {
-    /// The runtime with an executable of this name, version suffixes aside
-    /// (`python3.13`, `node24`).
+    /// The runtime with an executable of this name, versions and variants aside (`node-22` in
+    /// Fedora, `python3.13t` without a global lock, `Python` in a framework of macOS).
     pub(crate) fn named(name: &str) -> Option<Self> {
         let name = name.strip_suffix(".exe").unwrap_or(name);
-        match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
-            "node" | "nodejs" | "bun" | "deno" => Some(Self::JavaScript),
-            "python" | "pypy" => Some(Self::Python),
-            _ => None,
-        }
+        let mut names = NAMES.iter();
+        let (_, runtime) = names.find(|(base, _)| {
+            let rest = name.strip_prefix(base);
+            rest.is_some_and(|rest| {
+                let mut parts = rest.split('-');
+                let version = parts.next().unwrap_or_default();
+                (version.is_empty() || is_version(version))
+                    && parts.all(|part| is_version(part) || VARIANTS.contains(&part))
+            })
+        })?;
+        Some(*runtime)
     }
 
-    /// The options that take the next argument as their value.
+    /// The options that take the next argument as their value (`node --help` of 24.21).
     const fn options_with_value(self) -> &'static [&'static str] {
         match self {
             Self::JavaScript => &[
                 "-C",
-                "--conditions",
-                "--env-file",
-                "--experimental-loader",
-                "--import",
-                "--loader",
                 "-r",
+                "--conditions",
+                "--cpu-prof-dir",
+                "--cpu-prof-interval",
+                "--cpu-prof-name",
+                "--diagnostic-dir",
+                "--disable-proto",
+                "--disable-warning",
+                "--dns-result-order",
+                "--env-file",
+                "--env-file-if-exists",
+                "--experimental-loader",
+                "--heapsnapshot-signal",
+                "--icu-data-dir",
+                "--import",
+                "--input-type",
+                "--inspect-port",
+                "--loader",
+                "--localstorage-file",
+                "--max-http-header-size",
+                "--openssl-config",
+                "--redirect-warnings",
+                "--report-dir",
+                "--report-directory",
+                "--report-filename",
+                "--report-signal",
                 "--require",
+                "--stack-trace-limit",
+                "--title",
+                "--tls-cipher-list",
+                "--tls-keylog",
+                "--unhandled-rejections",
+                "--use-largepages",
+                "--watch-path",
             ],
             Self::Python => &["-W", "-X"],
         }
@@ -67,10 +114,14 @@ impl Runtime {
     /// Finds the program that a process of this runtime runs, by its arguments.
     pub(crate) fn run_by(self, argv: &[OsString]) -> Option<Run> {
         let mut at = 1;
+        let mut is_command_left = self == Self::JavaScript;
         while at < ARGUMENTS_MAX {
             let argument = argv.get(at)?;
             let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
-            if !argument.as_encoded_bytes().starts_with(b"-") {
+            if argument == "run" && is_command_left {
+                // `bun run SCRIPT`, `deno run -A SCRIPT`
+                is_command_left = false;
+            } else if !argument.as_encoded_bytes().starts_with(b"-") {
                 return Some(Run::Script(at));
             } else if is_one_of(self.code_options()) {
                 return None;
@@ -82,6 +133,15 @@ impl Runtime {
         }
         None
     }
+}
+
+/// `22`, `v22.1`, `3.13t` (one letter for a variant)
+fn is_version(text: &str) -> bool {
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let text = text.strip_prefix('.').unwrap_or(text);
+    let numbers = text.strip_suffix(|c: char| c.is_ascii_lowercase());
+    let mut parts = numbers.unwrap_or(text).split('.');
+    parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether an executable of this name is a language runtime.
@@ -96,13 +156,50 @@ mod tests {
 
     #[test]
     fn a_runtime_is_known_by_its_name_without_a_version() {
-        for name in ["node", "node24", "nodejs", "bun", "deno", "node.exe"] {
+        for name in [
+            "node",
+            "node24",
+            "node-22",
+            "node-v22.1.0",
+            "nodejs",
+            "nodejs20",
+            "bun",
+            "bun-profile",
+            "deno",
+            "node.exe",
+        ] {
             assert_eq!(Runtime::named(name), Some(Runtime::JavaScript), "{name}");
         }
-        for name in ["python", "python3.13", "pypy3"] {
+        for name in [
+            "python",
+            "Python",
+            "python3.13",
+            "python3.13t",
+            "python3.13d",
+            "python-3.13",
+            "python3-intel64",
+            "python3-dbg",
+            "pypy3",
+            "pypy3.10-c",
+        ] {
             assert_eq!(Runtime::named(name), Some(Runtime::Python), "{name}");
         }
-        for name in ["nodemon", "bunx", "python-config", "vim", "3.13", ""] {
+        for name in [
+            "nodemon",
+            "node-",
+            "node-gyp",
+            "nodejs-tool",
+            "node22-tool",
+            "bunx",
+            "denox",
+            "python-config",
+            "python3-config",
+            "python3.13tt",
+            "pythonista",
+            "vim",
+            "3.13",
+            "",
+        ] {
             assert_eq!(Runtime::named(name), None, "{name}");
         }
     }
@@ -120,6 +217,13 @@ mod tests {
             Some(Run::Script(4)),
         );
         check("node --import=hook.js cli.js", Some(Run::Script(2)));
+        check(
+            "node --env-file-if-exists .env --disable-warning W cli.js",
+            Some(Run::Script(5)),
+        );
+        check("bun run cli.js", Some(Run::Script(2)));
+        check("deno run -A cli.js run", Some(Run::Script(3)));
+        check("bun run run", Some(Run::Script(2)));
         check("node -e code cli.js", None);
         check("node", None);
         check("node --test", None);
