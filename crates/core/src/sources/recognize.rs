@@ -97,7 +97,8 @@ pub fn find_agent_processes(
     }
     relatives::leave_out_forks(&mut found.recognized);
     relatives::mark_launchers(&mut found.recognized, &launched);
-    found.possible = possible::without_tools(machine.table(), found.possible, &found.recognized);
+    found.possible =
+        possible::without_tools_and_launchers(machine.table(), found.possible, &found.recognized);
     found
 }
 

@@ -13,7 +13,7 @@ use whosup_process::{Details, Pid, Process, ProcessTable};
 use whosup_sidecar::AgentId;
 
 use super::look_through::{is_name_of_layer, unwrapped_name};
-use crate::adapter::{Adapter, AgentProcess, Program, is_runtime_name};
+use crate::adapter::{Adapter, AgentProcess, Program, Role, is_runtime_name};
 use crate::sources::agents::{self, AGENTS};
 
 /// Script names that very many packages use: only their folders identify the program.
@@ -174,9 +174,10 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// Removes processes below a recognized process of the same agent: an agent starts its tools
-/// and servers from its own executable, too.
-pub(super) fn without_tools(
+/// Removes processes below a recognized process of the same agent, for an agent starts its
+/// tools and servers from its own executable, too; and those above one, which have started it
+/// (`npx` has the package in its title).
+pub(super) fn without_tools_and_launchers(
     table: &ProcessTable,
     possible: Vec<PossibleProcess>,
     recognized: &[AgentProcess],
@@ -185,6 +186,13 @@ pub(super) fn without_tools(
         .iter()
         .map(|one| (one.process.pid, &one.agent))
         .collect();
+    let launched = recognized.iter().filter(|one| one.role != Role::Auxiliary);
+    let mut launched_by: HashMap<Pid, Vec<&AgentId>> = HashMap::new();
+    for one in launched {
+        for above in table.ancestors(&one.process) {
+            launched_by.entry(above.pid).or_default().push(&one.agent);
+        }
+    }
     let mut left = Vec::new();
     for mut one in possible {
         let is_any_agent = one.agents.is_empty();
@@ -192,6 +200,9 @@ pub(super) fn without_tools(
             if let Some(agent) = agent_of.get(&above.pid) {
                 one.agents.remove(*agent);
             }
+        }
+        for agent in launched_by.get(&one.process.pid).into_iter().flatten() {
+            one.agents.remove(*agent);
         }
         if is_any_agent || !one.agents.is_empty() {
             left.push(one);

@@ -164,6 +164,28 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
     assert!(unnumbered.may_be(&codex));
 }
 
+#[test]
+fn who_has_started_an_agent_is_not_one_itself() {
+    let npx = |pid, package: &str| {
+        let title = format!("npm exec {package}");
+        process(pid, "npm exec", "/usr/bin/node", &[&title]).title(&title)
+    };
+    let gemini = process(12, "node", "/usr/bin/node", &["node", "/n/bin/gemini"]);
+    let processes = vec![
+        npx(10, "@google/gemini-cli"),
+        process(11, "sh", "/usr/bin/dash", &["sh", "-c", "gemini"]).ppid(10),
+        gemini.ppid(11),
+        // It has started nothing yet, or an agent of another kind.
+        npx(13, "@google/gemini-cli"),
+        npx(14, "@qwen-code/qwen-code"),
+        process(15, "claude", CLAUDE, &["claude"]).ppid(14),
+    ];
+    let found = find(Path::new("/nowhere"), processes);
+    assert_eq!(recognized(&found), [(12, "gemini"), (15, "claude-code")]);
+    let right = [(13, vec!["gemini"]), (14, vec!["qwen-code"])];
+    assert_eq!(possible(&found), right);
+}
+
 /// A process of another agent causes no doubt about the agent that is asked for. The homes
 /// of a process decide what it may serve: a process that exited before they were read serves
 /// nothing, and belongs to no home.
