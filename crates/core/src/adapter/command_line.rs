@@ -15,6 +15,7 @@ use self::path_pattern::{is_name, matches, name_of};
 use super::program::{cut, option};
 use super::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 use super::{Program, Role};
+use crate::sources::recognize::unwrapped_name;
 
 /// How many arguments are read.
 const ARGUMENTS_MAX: usize = 256;
@@ -184,6 +185,10 @@ impl CommandLine {
         if comm == NODE_MAIN_THREAD {
             return self.runs_in_node();
         }
+        self.is_called(comm) || unwrapped_name(comm).is_some_and(|inner| self.is_called(inner))
+    }
+
+    fn is_called(&self, comm: &str) -> bool {
         let is_cut = |name: &str| cut(name) == comm.as_bytes();
         let plain = comm.strip_suffix(".exe").unwrap_or(comm);
         let mut forms = self.programs.iter().flat_map(|(_, forms)| *forms);

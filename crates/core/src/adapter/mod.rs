@@ -41,6 +41,7 @@ pub use self::live_time::LiveTime;
 pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::matcher::{LoggedRun, Matcher, Opening, PlacedRuns, RunStart, Terminal};
 pub use self::program::Program;
+pub(crate) use self::program::is_cut;
 pub use self::runtime::is_runtime_name;
 pub(crate) use self::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 pub use self::sketch::{KnownClient, Sketch};

@@ -17,6 +17,11 @@ pub(super) fn cut(name: &str) -> &[u8] {
     bytes.get(..COMM_BYTES_MAX).unwrap_or(bytes)
 }
 
+/// Whether the kernel may have cut this name.
+pub(crate) const fn is_cut(name: &str) -> bool {
+    name.len() == COMM_BYTES_MAX
+}
+
 /// A process for recognition: what it runs, as
 /// [`what_it_runs`](crate::sources::recognize::what_it_runs) shows it.
 #[derive(Debug, Clone, Copy)]

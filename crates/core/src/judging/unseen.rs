@@ -12,6 +12,7 @@ use whosup_process::{Absent, Field, Pid, Process};
 use crate::adapter::{Adapter, AgentProcess, Home, NODE_MAIN_THREAD, Program, is_runtime_name};
 
 use crate::machine::Machine;
+use crate::sources::recognize::is_name_of_layer;
 
 /// For each home the first process that may use it and may also be another
 /// program.
@@ -36,11 +37,12 @@ pub(crate) fn who_may_use(
         let Ok(comm) = std::str::from_utf8(&process.comm) else {
             continue;
         };
-        // A runtime's arguments may show more than its name.
-        let is_runtime = comm == NODE_MAIN_THREAD || is_runtime_name(comm);
+        // The arguments of a runtime or a loader may show more than its name.
+        let runs_another =
+            comm == NODE_MAIN_THREAD || is_runtime_name(comm) || is_name_of_layer(comm);
         let of_that_name = asked
             .iter()
-            .filter(|(adapter, _)| is_runtime || adapter.profile().programs.may_be_called(comm));
+            .filter(|(adapter, _)| runs_another || adapter.profile().programs.may_be_called(comm));
         for (adapter, home) in of_that_name {
             if !found.contains_key(&*home.root)
                 && may_be_agent(machine, *adapter, home, process)

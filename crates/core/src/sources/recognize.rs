@@ -19,8 +19,8 @@ use crate::machine::problem::Problem;
 use crate::machine::{Machine, parallel};
 use crate::sources::agents::{self, AGENTS};
 
-pub(crate) use look_through::is_name_of_layer;
 pub use look_through::look_through;
+pub(crate) use look_through::{is_name_of_layer, unwrapped_name};
 pub use possible::PossibleProcess;
 pub(crate) use possible::{Possible, possible_agents};
 
@@ -262,9 +262,7 @@ fn is_name_of_candidate(name: &str) -> bool {
         is_runtime_name(name)
             || adapters.any(|adapter| adapter.profile().programs.may_be_called(name))
     };
-    is_of_agent(name)
-        || is_name_of_layer(name)
-        || look_through::unwrapped_name(name).is_some_and(is_of_agent)
+    is_of_agent(name) || is_name_of_layer(name) || unwrapped_name(name).is_some_and(is_runtime_name)
 }
 
 /// Whether a listed process has exited before its homes could be read: then its homes are

@@ -194,6 +194,7 @@ fn without_an_executable_the_kernels_name_has_to_agree_with_the_arguments() {
     check(started_by("agent login"), "auxiliary");
     check(started_by("agent").comm("agent-x86_64-li"), "session");
     check(started_by("agent").comm(NODE_MAIN_THREAD), "session");
+    check(started_by("agent").comm(".agent-wrapped"), "session");
     check(started_by("agent").comm("bash"), "none");
     check(started_by("prog").comm("agent"), "none");
     check(started_by("node /usr/bin/agent"), "session");
@@ -257,6 +258,8 @@ fn names_are_those_of_executables_scripts_and_titles() {
         "agent.exe",
         "2.1.197",
         "agent-x86_64-li",
+        ".agent-wrapped",
+        ".agent-in-node-",
         "The Agent",
     ] {
         assert!(AGENT.may_be_called(name), "{name}");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Details;
 
-use crate::adapter::{Run, Runtime};
+use crate::adapter::{Run, Runtime, is_cut};
 
 /// How many loaders and emulators may stand before one program. An emulator that runs a loader
 /// counts as two.
@@ -43,6 +43,8 @@ const QEMU_OPTIONS_WITH_VALUE: &[&str] = &[
     "-0", "-B", "-D", "-E", "-L", "-R", "-U", "-cpu", "-d", "-dfilter", "-g", "-p", "-plugin",
     "-r", "-s", "-seed",
 ];
+/// What the name of a file begins with that PRoot makes for its loader.
+const PROOT_FILE: &str = "prooted-";
 /// Emulators that have these names whatever they run.
 const EMULATORS: &[&str] = &[
     "FEX",
@@ -85,16 +87,27 @@ impl Layer {
 
 /// Returns whether an executable or process of this name is a loader or an emulator.
 pub(crate) fn is_name_of_layer(name: &str) -> bool {
-    Layer::of(name).is_some()
+    Layer::of(name).is_some() || name.starts_with(PROOT_FILE)
 }
 
 /// `ld-linux-x86-64.so.2` (which the kernel shortens in a process's name), `ld64.so.2`,
-/// `ld-musl-aarch64.so.1`, `ld-2.31.so`, `ld.so`
+/// `ld-musl-aarch64.so.1`, `ld-2.31.so`, `ld.so`; `libc.so`, which is musl's loader too
 fn is_loader_name(name: &str) -> bool {
     let rest = name.strip_prefix("ld").unwrap_or_default();
     let is_so = rest.ends_with(".so") || rest.contains(".so.");
     let is_so = is_so && rest.starts_with(['-', '.', '6', '3']);
-    is_so || rest.starts_with("-linux-") || rest.starts_with("-musl-")
+    let is_musl = || name == "libc.so" || name.starts_with("libc.musl-");
+    is_so || rest.starts_with("-linux-") || rest.starts_with("-musl-") || is_musl()
+}
+
+/// PRoot's loader, in a file of its own (`prooted-PID-XXXXXX`) or below `libexec`. The process
+/// has the name and the arguments of its program, and the path of neither.
+fn is_proot_loader(exe: &Path) -> bool {
+    let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+    let is_below_proot = || exe.parent().and_then(name_of).as_deref() == Some("proot");
+    name_of(exe).is_some_and(|name| {
+        name.starts_with(PROOT_FILE) || (name.starts_with("loader") && is_below_proot())
+    })
 }
 
 fn is_emulator_name(name: &str) -> bool {
@@ -104,13 +117,22 @@ fn is_emulator_name(name: &str) -> bool {
             .is_some_and(|rest| !rest.starts_with("system-") && !rest.contains("img"))
 }
 
-/// The name of a program without the parts of a wrapper; `None` if there are none.
-pub(super) fn unwrapped_name(name: &str) -> Option<&str> {
-    let name = name.trim_end_matches('_');
-    WRAPPER_NAMES
-        .iter()
-        .find_map(|(before, behind)| name.strip_prefix(before)?.strip_suffix(behind))
-        .filter(|inner| !inner.is_empty())
+/// The name of a program without the parts of a wrapper; `None` if there are none. The kernel
+/// may have cut the name (`.copilot-wrappe`).
+pub(crate) fn unwrapped_name(name: &str) -> Option<&str> {
+    let whole = name.trim_end_matches('_');
+    let mut wrappers = WRAPPER_NAMES.iter();
+    let inner = wrappers.find_map(|(before, behind)| {
+        let inner = whole.strip_prefix(before)?;
+        inner.strip_suffix(behind).or_else(|| {
+            let at = inner
+                .rfind('-')
+                .filter(|_| is_cut(name) && !before.is_empty())?;
+            let (inner, rest) = inner.split_at_checked(at)?;
+            behind.starts_with(rest).then_some(inner)
+        })
+    });
+    inner.filter(|inner| !inner.is_empty())
 }
 
 /// The details of a process with the executable and the arguments of the program that
@@ -133,8 +155,14 @@ pub fn look_through(details: &Details) -> Option<Details> {
 /// is unknown.
 fn below_layer(details: &Details) -> Option<Details> {
     let exe = details.exe.as_deref().ok()?;
-    let layer = Layer::of(exe.file_name()?.to_str()?)?;
     let argv = details.argv.as_deref().ok()?;
+    if is_proot_loader(exe) {
+        let mut below = details.clone();
+        below.exe = Ok(in_directory_of(details, Path::new(argv.first()?)));
+        below.is_exe_deleted = false;
+        return Some(below);
+    }
+    let layer = Layer::of(exe.file_name()?.to_str()?)?;
     let (at, argument_0) = match layer {
         Layer::Loader => program_of_loader(argv)?,
         Layer::Emulator => program_of_emulator(argv)?,
@@ -296,6 +324,16 @@ mod tests {
             &["ld-musl-aarch64.so.1", "/opt/opencode"],
             Some(("/opt/opencode", &["/opt/opencode"])),
         );
+        check(
+            "/usr/lib/libc.so",
+            &["/lib/ld-musl-x86_64.so.1", "/opt/claude", "-c"],
+            Some(("/opt/claude", &["/opt/claude", "-c"])),
+        );
+        for proot in ["/tmp/prooted-4711-Ab12Cd", "/usr/libexec/proot/loader32"] {
+            let argv: &[&str] = &["/usr/bin/claude", "-c"];
+            check(proot, argv, Some(("/usr/bin/claude", argv)));
+        }
+        check("/usr/libexec/loader", &["/usr/bin/claude"], None);
         check(loader, &["ld.so", "--list", "/opt/claude"], None);
         check(loader, &["ld.so", "--library-path", "/opt"], None);
         check(loader, &["ld.so"], None);
@@ -370,6 +408,10 @@ mod tests {
             (".claude-unwrapped", Some("claude")),
             ("opencode-unwrapped", Some("opencode")),
             ("codex-raw", Some("codex")),
+            (".copilot-wrappe", Some("copilot")),
+            (".opencode-unwra", Some("opencode")),
+            (".opencode-next-", Some("opencode-next")),
+            (".opencode-tools", None),
             ("codex", None),
             (".cline", None),
             (".-wrapped", None),

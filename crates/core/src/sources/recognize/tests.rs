@@ -107,6 +107,9 @@ fn agents_are_found_behind_loaders_emulators_wrappers_and_links() {
             // The program has given itself a name.
             process(17, "worker", "/usr/bin/node", &["node", "/usr/bin/qwen"]),
             process(18, "cc", "/usr/bin/gcc-14", &["cc", "-c", "x.c"]),
+            process(19, "ld-musl-x86_64.", "/usr/lib/libc.so", &["ld", CLAUDE]),
+            process(20, "claude", "/tmp/prooted-4711-Ab12Cd", &["claude"]),
+            process(21, "node", "/usr/bin/node-22", &["node", "/usr/bin/qwen"]),
         ],
     );
     let right = [
@@ -118,6 +121,9 @@ fn agents_are_found_behind_loaders_emulators_wrappers_and_links() {
         (15, "opencode"),
         (16, "claude-code"),
         (17, "qwen-code"),
+        (19, "claude-code"),
+        (20, "claude-code"),
+        (21, "qwen-code"),
     ];
     assert_eq!(recognized(&found), right);
     assert_eq!(possible(&found), []);
