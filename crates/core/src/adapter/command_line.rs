@@ -12,7 +12,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use self::path_pattern::{is_name, matches, name_of};
-use super::program::{cut, option};
+use super::options::{self, Given};
+use super::program::cut;
 use super::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 use super::{Program, Role};
 use crate::sources::recognize::unwrapped_name;
@@ -36,11 +37,12 @@ pub struct CommandLine {
     /// built-in tool for example.
     pub(crate) is_another: fn(&Program<'_>) -> bool,
 
-    /// The options before a subcommand that take the next argument as their value. `None`:
-    /// only the first argument counts as a subcommand, even an option.
-    pub(crate) options_with_value: Option<&'static [&'static str]>,
-    /// The same of options that may stand alone: a value does not begin with `-`.
-    pub(crate) options_with_optional_value: &'static [&'static str],
+    /// Options may stand before a subcommand. If not, only the first argument counts as one,
+    /// even an option.
+    pub(crate) commands_follow_options: bool,
+    /// The options that take a value, besides those that name a session or a directory: all
+    /// of them if commands follow options, else those with one letter.
+    pub(crate) options_with_value: &'static [&'static str],
 
     /// What a process with no word of the lists below is.
     pub(crate) role: Role,
@@ -53,9 +55,9 @@ pub struct CommandLine {
 
     /// Where the arguments name a session.
     pub(crate) session: &'static [Named],
-    /// Whether a word that stands there is a session's id or the prefix of one. It gets
-    /// the option or subcommand, and the word, which is neither empty nor an option.
-    pub(crate) is_session: fn(&str, &str) -> bool,
+    /// The session's id, or the prefix of one, in a word that stands there, if it is one. It
+    /// gets the option or subcommand, and the word, which is neither empty nor an option.
+    pub(crate) id_in: for<'a> fn(&str, &'a str) -> Option<&'a str>,
     /// The words with which the process works in a fork of the session that is named.
     pub(crate) forks: &'static [&'static str],
     /// The words with which the process resumes some session.
@@ -116,7 +118,7 @@ pub(crate) enum Form {
 /// Where arguments name a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Named {
-    /// The first of these options that is present.
+    /// These options, which are one option with several names. The last of them counts.
     Option(&'static [&'static str]),
     /// The same with a subcommand, with which nothing else counts.
     OptionOf(&'static str, &'static [&'static str]),
@@ -131,14 +133,14 @@ impl CommandLine {
         programs: &[],
         packed: &[],
         is_another: |_| false,
-        options_with_value: None,
-        options_with_optional_value: &[],
+        commands_follow_options: false,
+        options_with_value: &[],
         role: Role::Session,
         role_of_other_command: None,
         commands: &[],
         options: &[],
         session: &[],
-        is_session: |_, _| true,
+        id_in: |_, word| Some(word),
         forks: &[],
         continues: &[],
         headless: &[],
@@ -258,10 +260,10 @@ impl CommandLine {
         is_fixed.then(|| program.resolve(named))?
     }
 
-    /// The value of the first of some options that a process of the agent has.
+    /// The value of an option with these names that a process of the agent has.
     pub(crate) fn option<'a>(&self, program: &Program<'a>, names: &[&str]) -> Option<&'a str> {
         let (_, arguments) = self.find(program)?;
-        first_option(arguments, names).map(|(_, value)| value)
+        self.value_of(arguments, names).map(|(_, value)| value)
     }
 
     /// Whether a process of the agent has one of some words.
@@ -331,7 +333,7 @@ impl CommandLine {
     fn role_by(&self, arguments: &[OsString]) -> Role {
         let mut commands = self.commands.iter();
         let known = commands.find(|(_, words)| self.has_any_command(arguments, words));
-        let has_other = || self.words(arguments).next().is_some();
+        let has_other = || !self.words(arguments).is_empty();
         let by_command = match known {
             Some((role, _)) => Some(*role),
             None => self.role_of_other_command.filter(|_| has_other()),
@@ -359,24 +361,24 @@ impl CommandLine {
             return None;
         }
         let (by, value) = self.session.iter().find_map(|named| match *named {
-            Named::Option(names) => Some(first_option(arguments, names)),
+            Named::Option(names) => self.value_of(arguments, names).map(Some),
             Named::OptionOf(command, names) => self
                 .has_any_command(arguments, &[command])
-                .then(|| first_option(arguments, names)),
+                .then(|| self.value_of(arguments, names)),
             Named::WordAfter(command) => self
                 .word_behind(arguments, command)
                 .map(|word| Some((command, word?))),
         })??;
         let value = value.trim();
-        let is_value = !value.is_empty() && !value.starts_with('-');
-        (is_value && (self.is_session)(by, value)).then_some((arguments, value))
+        let value = Some(value).filter(|value| !value.is_empty() && !value.starts_with('-'))?;
+        Some((arguments, (self.id_in)(by, value)?))
     }
 
     /// Whether the arguments have one of some words: subcommands, or options anywhere.
     fn has_any(&self, arguments: &[OsString], words: &[&str]) -> bool {
         words.iter().any(|word| {
             if word.starts_with('-') {
-                has_option(arguments, word)
+                self.has_option(arguments, word)
             } else {
                 self.has_any_command(arguments, &[word])
             }
@@ -388,41 +390,68 @@ impl CommandLine {
         commands.any(|command| self.word_behind(arguments, command).is_some())
     }
 
+    /// Whether an option is among arguments, with any value or without, or with the value that
+    /// `wanted` has.
+    fn has_option(&self, arguments: &[OsString], wanted: &str) -> bool {
+        if let Some((name, right)) = wanted.split_once('=') {
+            return self.value_of(arguments, &[name]) == Some((name, right));
+        }
+        let given = self.read(arguments, &[]);
+        let mut options = given.iter();
+        options.any(|given| matches!(given, Given::Option(name, _) if name.is(wanted)))
+    }
+
+    /// The value of an option with some names, with the name that stands there.
+    fn value_of<'a, 'n>(
+        &self,
+        arguments: &'a [OsString],
+        names: &[&'n str],
+    ) -> Option<(&'n str, &'a str)> {
+        options::value_of(&self.read(arguments, names), names)
+    }
+
+    /// The parts of arguments, where the `asked` options take a value too.
+    fn read<'a>(&self, arguments: &'a [OsString], asked: &[&str]) -> Vec<Given<'a>> {
+        options::read(arguments, |name| {
+            let mut session = self.session.iter();
+            name.is_one_of(asked)
+                || name.is_one_of(self.options_with_value)
+                || name.is_one_of(self.directory)
+                || session.any(|named| match named {
+                    Named::Option(names) => name.is_one_of(names),
+                    Named::OptionOf(..) | Named::WordAfter(_) => false,
+                })
+        })
+    }
+
     /// The word after a subcommand: `None` if the arguments have another subcommand, else the
-    /// next word, if any.
+    /// next word, if any. That may stand behind `--`, as no subcommand does.
     fn word_behind<'a>(&self, arguments: &'a [OsString], command: &str) -> Option<Option<&'a str>> {
-        let mut words = self.words(arguments);
+        let mut words = self.words(arguments).into_iter();
         let mut parts = command.split(' ');
+        let behind_options = || {
+            let mut arguments = arguments.iter();
+            arguments.find(|argument| *argument == "--")?;
+            arguments.next()?.to_str()
+        };
         parts
             .all(|part| words.next() == Some(part))
-            .then(|| words.next())
+            .then(|| words.next().or_else(behind_options))
     }
 
     /// The arguments that are neither an option nor the value of one. The first argument
-    /// counts in any case where options can't be distinguished from values.
-    fn words<'a>(&self, arguments: &'a [OsString]) -> impl Iterator<Item = &'a str> {
-        let takes_next = |option: &str, next: Option<&str>| {
-            let is_value = next.is_some_and(|next| !next.starts_with('-'));
-            self.options_with_value
-                .is_some_and(|options| options.contains(&option))
-                || (is_value && self.options_with_optional_value.contains(&option))
-        };
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            loop {
-                let word = arguments.get(at)?.to_str().unwrap_or_default();
-                let is_first = at == 0 && self.options_with_value.is_none();
-                at += 1;
-                if is_first || !word.starts_with('-') {
-                    return Some(word);
-                } else if word == "--" {
-                    // Prompts follow, and files.
-                    at = arguments.len();
-                } else if takes_next(word, arguments.get(at).and_then(|next| next.to_str())) {
-                    at += 1;
-                }
-            }
-        })
+    /// counts in any case where commands don't follow options.
+    fn words<'a>(&self, arguments: &'a [OsString]) -> Vec<&'a str> {
+        let is_command = |_: &&OsString| !self.commands_follow_options;
+        let first = arguments.first().filter(is_command);
+        let rest = arguments.get(usize::from(first.is_some())..);
+        let rest = self.read(rest.unwrap_or_default(), &[]);
+        let rest = rest.into_iter().filter_map(|given| match given {
+            Given::Word(word) => Some(word),
+            Given::Option(..) => None,
+        });
+        let first = first.map(|first| first.to_str().unwrap_or_default());
+        first.into_iter().chain(rest).collect()
     }
 }
 
@@ -437,28 +466,6 @@ impl Form {
             Self::Title(text) | Self::CommonTitle(text) => Some(text),
         }
     }
-}
-
-/// The first of some options that is among arguments, with the value.
-fn first_option<'a, 'n>(
-    arguments: &'a [OsString],
-    names: &[&'n str],
-) -> Option<(&'n str, &'a str)> {
-    let mut names = names.iter();
-    names.find_map(|name| Some((*name, option(arguments, name)?)))
-}
-
-/// Whether an option is among arguments, with a value behind `=` or without, or with the
-/// value that `wanted` has.
-fn has_option(arguments: &[OsString], wanted: &str) -> bool {
-    if let Some((name, value)) = wanted.split_once('=') {
-        return option(arguments, name) == Some(value);
-    }
-    let mut options = arguments.iter().take_while(|argument| *argument != "--");
-    options.any(|argument| {
-        let argument = argument.to_str().unwrap_or_default();
-        argument.split('=').next() == Some(wanted)
-    })
 }
 
 #[cfg(test)]

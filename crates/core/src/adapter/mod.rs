@@ -17,6 +17,7 @@ mod live_time;
 mod look;
 mod matcher;
 pub(crate) mod names;
+mod options;
 pub mod phase;
 mod program;
 mod runtime;

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use whosup_process::{Details, Process};
 
+use super::options;
 use super::runtime::{Run, Runtime};
 use crate::sources::recognize::is_name_of_layer;
 
@@ -108,10 +109,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The value of an option in the arguments: `--name value` or `--name=value`.
+    /// The value of the last option of this name in the arguments: `--name value` or
+    /// `--name=value`.
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&'a str> {
-        option(self.argv().get(1..).unwrap_or_default(), name)
+        let arguments = self.argv().get(1..).unwrap_or_default();
+        let given = options::read(arguments, |option| option.is(name));
+        Some(options::value_of(&given, &[name])?.1)
     }
 
     /// The absolute path that a relative one in the arguments means, without `.` and `..`;
@@ -139,20 +143,4 @@ impl<'a> Program<'a> {
     pub fn has_argument(&self, word: &str) -> bool {
         self.argv().iter().skip(1).any(|arg| arg == word)
     }
-}
-
-/// The value of an option among arguments: `--name value` or `--name=value`.
-pub(super) fn option<'a>(arguments: &'a [OsString], name: &str) -> Option<&'a str> {
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        let Some(argument) = argument.to_str() else {
-            continue;
-        };
-        match argument.strip_prefix(name) {
-            Some("") => return arguments.next()?.to_str(),
-            Some(rest) if rest.starts_with('=') => return rest.get(1..),
-            _ => {}
-        }
-    }
-    None
 }

@@ -27,8 +27,8 @@ static AGENT: CommandLine = CommandLine {
     ],
     packed: &["agent-exe"],
     is_another: |program| program.has_argument("--as-tool"),
-    options_with_value: Some(&["--model", "--cd", "-s", "-C"]),
-    options_with_optional_value: &["--resume"],
+    commands_follow_options: true,
+    options_with_value: &["--model", "--cd", "-s", "-C"],
     commands: &[
         (Role::Auxiliary, &["login", "serve stop"]),
         (Role::Host, &["serve"]),
@@ -43,7 +43,7 @@ static AGENT: CommandLine = CommandLine {
         Named::OptionOf("run", &["-s"]),
         Named::Option(&["--resume", "-r"]),
     ],
-    is_session: |by, word| by != "resume" || word == ID,
+    id_in: |by, word| (by != "resume" || word == ID).then_some(word),
     forks: &["--fork"],
     continues: &["--continue", "-c"],
     headless: &["run", "-p"],
@@ -148,6 +148,19 @@ fn arguments() {
         agent -s x                        => session
         agent -r x --cd=/y/.              => session names x in /y
         agent -r x --fork                 => session forks x
+        agent -rx                         => session names x
+        agent -cr x --fork                => session continues forks x
+        agent -vcrx login                 => auxiliary continues
+        agent -sr login                   => auxiliary
+        agent -pC lib                     => session headless in /w/app/lib
+        agent -r x --resume y             => session names y
+        agent --resume x -ry              => session names y
+        agent -r x --resume               => session
+        agent -r x -- -r y -c             => session names x
+        agent -- -r y                     => session
+        agent resume -- {id}              => session names {id}
+        agent -- resume {id}              => session
+        agent run -- resume x             => session headless
         agent -r -x                       => session
         agent login -r x                  => auxiliary
         agent-server -r x                 => host

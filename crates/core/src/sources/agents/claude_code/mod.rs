@@ -106,7 +106,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn session_forked_by(&self, home: &Path, program: &Program<'_>) -> Option<Forked> {
-        let is_fork = program.has_argument("--fork-session");
+        let is_fork = processes::PROGRAMS.has(program, processes::PROGRAMS.forks);
         let process = is_fork.then_some(program.process)?;
         let session = registry::session_of(home, process.pid, &process.stamp)?;
         let parent = processes::PROGRAMS.forked_session(program);

@@ -54,6 +54,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         ),
     ],
     is_another,
+    options_with_value: &["-d", "-n", "-w"],
     // Options may stand before a command; a prompt may too, so that only the very first
     // word counts. `claude --help` lists some, the rest was read in the program.
     commands: &[
@@ -106,14 +107,21 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     // `attach` takes the short name of a background session, `--resume` titles too.
     session: &[
         Named::WordAfter("attach"),
-        Named::Option(&["--resume", "-r", "--session-id"]),
+        Named::Option(&["--resume", "-r"]),
+        Named::Option(&["--session-id"]),
     ],
-    is_session: |by, word| match by {
+    id_in: |by, word| match by {
         "attach" => {
             let is_of_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-            word.len() >= SHORT_BYTES_MIN && word.bytes().all(is_of_id)
+            let is_short = word.len() >= SHORT_BYTES_MIN && word.bytes().all(is_of_id);
+            is_short.then_some(word)
         }
-        _ => is_uuid(word),
+        _ => {
+            // `--resume` takes the path of a transcript too.
+            let named = word.strip_suffix(".jsonl");
+            let named = named.map_or(word, |path| path.rsplit('/').next().unwrap_or(path));
+            is_uuid(named).then_some(named)
+        }
     },
     forks: &["--fork-session"],
     continues: &["--continue", "-c", "--resume", "-r", "--from-pr"],
@@ -151,7 +159,7 @@ fn is_another(program: &Program<'_>) -> bool {
 pub(super) fn continues_unnamed(program: &Program<'_>) -> bool {
     PROGRAMS.continues(program)
         && PROGRAMS.session(program).is_none()
-        && !program.has_argument("--session-id")
+        && !PROGRAMS.has(program, &["--session-id"])
 }
 
 /// The name of a file or folder, if it is UTF-8.

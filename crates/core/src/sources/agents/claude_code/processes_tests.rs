@@ -69,6 +69,16 @@ fn commands() {
         claude --resume deadbeef                         => session continues
         claude --resume                                  => session continues
         claude --resume=fix                              => session continues
+        claude -r{id}                                    => session continues names {id}
+        claude -cr {id}                                  => session continues names {id}
+        # The filter of `--debug`.
+        claude -dr {id}                                  => session
+        claude --resume a/{id}.jsonl                     => session continues names {id}
+        claude --resume a/fix.jsonl                      => session continues
+        claude --resume {id} --resume fix                => session continues
+        claude --resume fix -r {id}                      => session continues names {id}
+        claude --session-id {id} -- --resume fix         => session names {id}
+        claude --resume {id} --fork-session --session-id x => session continues forks {id}
         claude --from-pr 12                              => session continues
         claude -c go_on                                  => session continues
         claude please_--continue                         => session

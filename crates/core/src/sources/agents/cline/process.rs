@@ -23,7 +23,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             &[Form::Executable("cline"), Form::Executable(".cline")],
         ),
     ],
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--auto-approve",
         "--compaction",
         "--config",
@@ -43,7 +44,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "-m",
         "-s",
         "-t",
-    ]),
+    ],
     commands: &[(
         Role::Auxiliary,
         &[
@@ -90,13 +91,12 @@ pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
 /// The data directory in the arguments: Cline then sets the variable for its children, but
 /// its own start environment lacks it.
 pub(super) fn home(program: &Program<'_>, environment: &Environment) -> Option<PathBuf> {
-    let filled = |name| program.option(name).filter(|value| !value.is_empty());
-    if let Some(data) = filled("--data-dir") {
+    if let Some(data) = program.option("--data-dir") {
         let from_there = |work_dir: PathBuf| work_dir.join(data).components().collect();
         let from_there = PROGRAMS.directory(program).map(from_there);
         return from_there.or_else(|| environment.resolve(Path::new(data)));
     }
-    let above = environment.resolve(Path::new(filled("--config")?))?;
+    let above = environment.resolve(Path::new(program.option("--config")?))?;
     let is_moved = environment.variable(super::DATA_VARIABLE).is_some();
     (!is_moved).then(|| above.join("data"))
 }

@@ -52,7 +52,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         ),
     ],
     is_another: is_tool,
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--add-dir",
         "--ask-for-approval",
         "--cd",
@@ -78,7 +79,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "-o",
         "-p",
         "-s",
-    ]),
+    ],
     commands: &[
         (
             Role::Auxiliary,
@@ -124,7 +125,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         Named::WordAfter("e resume"),
         Named::WordAfter("fork"),
     ],
-    is_session: |_, word| is_uuid(word),
+    id_in: |_, word| is_uuid(word).then_some(word),
     forks: &["fork"],
     headless: &["e", "exec", "mcp-server", "review"],
     // The process stays where it is.

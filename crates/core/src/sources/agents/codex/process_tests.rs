@@ -54,6 +54,8 @@ fn commands() {
         codex exec say_hi                                   => session headless
         codex exec --cd /x hi                               => session headless in /x
         codex exec resume {id} go_on                        => session headless names {id}
+        codex resume -- {id}                                => session names {id}
+        codex -- resume {id}                                => session
         codex exec --json resume --last                     => session headless
         codex --disable daemon_auto_start e hi              => session headless
         codex review                                        => session headless

@@ -40,7 +40,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             ],
         ),
     ],
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--add-dir",
         "--add-github-mcp-tool",
         "--add-github-mcp-toolset",
@@ -75,7 +76,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "-i",
         "-n",
         "-p",
-    ]),
+    ],
     commands: &[(
         Role::Auxiliary,
         &[
@@ -105,10 +106,14 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         (Role::Auxiliary, &["--help", "--version", "-h", "-v"]),
     ],
     // The name of a session or the number of a task is no id.
-    session: &[Named::Option(&["--session-id", "--resume", "-r"])],
-    is_session: |_, word| {
+    session: &[
+        Named::Option(&["--session-id"]),
+        Named::Option(&["--resume", "-r"]),
+    ],
+    id_in: |_, word| {
         let is_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
-        (ID_PREFIX_CHARS_MIN..=UUID_BYTES).contains(&word.len()) && word.chars().all(is_hex)
+        let is_long_enough = (ID_PREFIX_CHARS_MIN..=UUID_BYTES).contains(&word.len());
+        (is_long_enough && word.chars().all(is_hex)).then_some(word)
     },
     headless: &["--prompt", "-p"],
     ..CommandLine::NONE
@@ -141,6 +146,8 @@ mod tests {
             /n/@github/copilot/copilot -i login                    => session
             /n/@github/copilot/copilot -r {id}                     => session names {id}
             /n/@github/copilot/copilot --resume={id}               => session names {id}
+            /n/@github/copilot/copilot -r{id}                      => session names {id}
+            /n/@github/copilot/copilot --resume=aad07f -r {id}     => session names {id}
             /n/@github/copilot/copilot --session-id aad07f         => session names aad07f
             /n/@github/copilot/copilot --resume=after_clear        => session
             /n/@github/copilot/copilot --resume --yolo             => session

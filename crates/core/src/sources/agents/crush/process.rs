@@ -19,7 +19,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         ),
         (Is::ByArguments, &[Form::Executable("crush")]),
     ],
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--channels",
         "--cwd",
         "--data-dir",
@@ -32,7 +33,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "-c",
         "-m",
         "-s",
-    ]),
+    ],
     role_of_other_command: Some(Role::Auxiliary),
     commands: &[(Role::Session, &["run", "r"]), (Role::Host, &["server"])],
     options: &[(Role::Auxiliary, &["--help", "--version", "-h", "-v"])],
@@ -44,7 +45,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
 /// The directory for a project's data that the arguments name.
 pub(super) fn named_data_dir(program: &Program<'_>) -> Option<PathBuf> {
     let named = PROGRAMS.option(program, &["--data-dir", "-D"])?;
-    (!named.is_empty()).then(|| program.resolve(named))?
+    program.resolve(named)
 }
 
 #[cfg(test)]
@@ -62,6 +63,10 @@ mod tests {
             crush --session=x                    => session names x
             crush -s --yolo                      => session
             crush run --session=x hello          => session headless names x
+            crush -ys x                          => session names x
+            crush run -qsx hello                 => session headless names x
+            crush -dc /w -yD x                   => session
+            crush -s x -s y                      => session names y
             crush -c /w -D x r hello             => session headless
             crush --debug server -H unix:///s    => host
             crush logs --follow                  => auxiliary
@@ -81,6 +86,7 @@ mod tests {
             ("crush -D data/", Some("/w/app/data")),
             ("crush --data-dir=/d/./x", Some("/d/x")),
             ("crush -D ../x/y/..", Some("/w/x")),
+            ("crush -yD data", Some("/w/app/data")),
             ("crush --data-dir=", None),
             ("crush", None),
         ] {

@@ -15,16 +15,20 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         ),
         (Is::ByArguments, &[Form::Executable("droid")]),
     ],
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--append-system-prompt",
         "--append-system-prompt-file",
         "--auto",
         "--cwd",
         "--fork",
+        "--resume",
         "--settings",
+        "--worktree",
         "--worktree-dir",
-    ]),
-    options_with_optional_value: &["--resume", "--worktree", "-r", "-w"],
+        "-r",
+        "-w",
+    ],
     commands: &[
         (Role::Host, &["daemon"]),
         (
@@ -76,6 +80,7 @@ mod tests {
             droid --cwd daemon --auto low                     => session
             droid --cwd /w/lib/                               => session in /w/lib
             droid -r 0a02                                     => session names 0a02
+            droid -r0a02                                      => session names 0a02
             droid --resume=0a02 go_on                         => session names 0a02
             droid --resume --last                             => session
             droid resume                                      => session

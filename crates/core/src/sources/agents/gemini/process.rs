@@ -57,11 +57,15 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         (Role::Host, &["--acp", "--experimental-acp"]),
     ],
     // `--resume` takes numbers and `latest` too, which are no ids.
-    session: &[Named::Option(&["--session-id", "--resume", "-r"])],
-    is_session: |by, word| {
+    session: &[
+        Named::Option(&["--session-id"]),
+        Named::Option(&["--resume", "-r"]),
+    ],
+    id_in: |by, word| {
         let is_of_id = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let is_number = word.chars().all(|c| c.is_ascii_digit());
-        word.chars().all(is_of_id) && (by == "--session-id" || !(word == "latest" || is_number))
+        let is_id = by == "--session-id" || !(word == "latest" || is_number);
+        (is_id && word.chars().all(is_of_id)).then_some(word)
     },
     headless: &["--prompt", "-p"],
     variables_of_launched: &["GEMINI_CLI_NO_RELAUNCH", "SANDBOX"],
@@ -89,6 +93,7 @@ mod tests {
             node /usr/bin/gemini --session-id 2026                         => session names 2026
             node /usr/bin/gemini -r {id}                                   => session names {id}
             node /usr/bin/gemini --resume={id}                             => session names {id}
+            node /usr/bin/gemini -yr {id}                                  => session names {id}
             node /usr/bin/gemini --resume latest                           => session
             node /usr/bin/gemini --resume 3                                => session
             node /usr/bin/gemini --resume --yolo                           => session

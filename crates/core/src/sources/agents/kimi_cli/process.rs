@@ -38,6 +38,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         ),
     ],
     options: &[(Role::Host, &["--acp"])],
+    options_with_value: &["-c", "-m", "-p", "-w"],
     session: &[Named::Option(&["--session", "--resume", "-S", "-r"])],
     ..CommandLine::NONE
 };
@@ -67,6 +68,7 @@ mod tests {
             python3 /venv/bin/kimi --session s-1                           => session names s-1
             python3 /venv/bin/kimi --resume=s-1                            => session names s-1
             python3 /venv/bin/kimi -r --yolo                               => session
+            python3 /venv/bin/kimi -yrs-1 -mr1                             => session names s-1
             python3 /venv/bin/kimi web                                     => host
             python3 -m kimi_cli.cli acp                                    => host
             python3 /venv/bin/kimi export                                  => auxiliary

@@ -41,6 +41,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             ],
         ),
     ],
+    options_with_value: &["-m", "-p"],
     session: &[Named::Option(&["--session", "--resume", "-S", "-r"])],
     ..CommandLine::NONE
 };

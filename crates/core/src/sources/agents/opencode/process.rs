@@ -34,7 +34,8 @@ pub(in super::super) static PROGRAMS: CommandLine = CommandLine {
         (Is::Launcher, &[Form::Script("opencode-ai/bin/opencode")]),
         (Is::ByArguments, &[Form::Executable("opencode")]),
     ],
-    options_with_value: Some(&[
+    commands_follow_options: true,
+    options_with_value: &[
         "--agent",
         "--attach",
         "--command",
@@ -62,7 +63,7 @@ pub(in super::super) static PROGRAMS: CommandLine = CommandLine {
         "-p",
         "-s",
         "-u",
-    ]),
+    ],
     commands: &[
         (Role::Host, &["acp", "serve", "web"]),
         (Role::Client, &["attach"]),
@@ -141,6 +142,8 @@ mod tests {
             opencode run attach_this                           => session headless
             opencode --log-level DEBUG run serve               => session headless
             opencode run --session=ses_1 hello                 => session headless names ses_1
+            opencode run -cs ses_1 hello                       => session headless continues names ses_1
+            opencode run -- explain -s ses_1                   => session headless
             opencode run --continue hello                      => session headless continues
             opencode run -i hello                              => session
             opencode github run                                => session headless

@@ -22,7 +22,10 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     )],
     session: &[Named::Option(&["--session"])],
     // A path of a transcript is left alone.
-    is_session: |_, word| !word.contains(['/', '\\']) && !word.ends_with(".jsonl"),
+    id_in: |_, word| {
+        let is_path = word.contains(['/', '\\']) || word.ends_with(".jsonl");
+        (!is_path).then_some(word)
+    },
     ..CommandLine::NONE
 };
 

@@ -48,7 +48,10 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     ],
     // An editor has as many sessions as it asks for.
     options: &[(Role::Host, &["--acp", "--experimental-acp"])],
-    session: &[Named::Option(&["--session-id", "--resume", "-r"])],
+    session: &[
+        Named::Option(&["--session-id"]),
+        Named::Option(&["--resume", "-r"]),
+    ],
     forks: &["--fork-session"],
     continues: &["--continue", "-c"],
     headless: PROMPT,
@@ -81,6 +84,7 @@ mod tests {
             node /src/qwen-code/packages/cli/dist/index.js   => session
             node /usr/bin/qwen --resume s-1                  => session names s-1
             node /usr/bin/qwen --resume=s-1                  => session names s-1
+            node /usr/bin/qwen -yr s-1                       => session names s-1
             node /usr/bin/qwen -p x --session-id s-2         => session headless names s-2
             node /usr/bin/qwen --resume --yolo               => session
             node /usr/bin/qwen --resume s-1 --fork-session   => session forks s-1
