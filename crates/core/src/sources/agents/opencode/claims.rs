@@ -5,6 +5,7 @@ use whosup_sidecar::file::{Links, facts};
 
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
+use super::process::may_be_server_of;
 use super::run::Runs;
 use super::scan::{Scanning, first_began_at_ms};
 use super::session::{Row, Turn};
@@ -108,6 +109,41 @@ impl Scanning<'_> {
                     ..Claim::new(self.scan.key(&row.id), Subject::Process(pid), evidence)
                 });
             }
+        }
+        self.scan.claims.extend(claims.into_iter().map(Box::new));
+    }
+
+    /// The session that a client was started for is served by the only server that the client
+    /// may be connected to.
+    pub(super) fn claim_by_clients(&mut self) {
+        let programs = self.agent.profile.programs;
+        let mut claims = Vec::new();
+        for client in self.scan.of_role(Role::Client) {
+            let Some(row) = self.rows.iter().find(|row| is_named(client, row)) else {
+                continue;
+            };
+            let mut servers = self
+                .scan
+                .of_role(Role::Host)
+                .filter(|server| may_be_server_of(programs, &server.program(), &client.program()));
+            let (Some(server), None) = (servers.next(), servers.next()) else {
+                continue;
+            };
+            let pid = client.process.pid;
+            let says = format!("the arguments of process {pid}, a client of the server, name it");
+            let evidence = Evidence::new(EvidenceKind::Arguments, None, says);
+            let mounts = self.scan.look.machine.mounts();
+            claims.push(Claim {
+                dated_at_ms: client.process.began_at_ms.clone().ok(),
+                placement: mounts.placement_of(&self.scan.home.root),
+                is_inferred: true,
+                serving: Serving::Many,
+                ..Claim::new(
+                    self.scan.key(&row.id),
+                    Subject::Process(server.process.pid),
+                    evidence,
+                )
+            });
         }
         self.scan.claims.extend(claims.into_iter().map(Box::new));
     }

@@ -42,6 +42,7 @@ pub(super) fn scan(agent: &'static Relative, look: &Look<'_>, home: &Home) -> Fo
     scanning.find_strayed();
     scanning.claim_by_runs();
     scanning.claim_for_unknown_hosts();
+    scanning.claim_by_clients();
     let sketches = scanning.sketches();
     scanning.scan.finish_with(sketches)
 }
@@ -129,7 +130,9 @@ impl<'a> Scanning<'a> {
             let may_serve =
                 |its: &AgentProcess| self.real_paths.are_beside(its, row) || is_named(its, row);
             let mut terminals = self.scan.of_role(Role::Session);
-            is_every || is_beyond_log || is_worked_on() || terminals.any(may_serve)
+            let mut clients = self.scan.of_role(Role::Client);
+            let mut is_shown = || clients.any(|client| is_named(client, row));
+            is_every || is_beyond_log || is_worked_on() || terminals.any(may_serve) || is_shown()
         };
         for (at, (_, database)) in self.databases.iter().enumerate() {
             let its = rows.iter_mut().filter(|row| row.database == at);
