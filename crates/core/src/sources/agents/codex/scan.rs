@@ -40,6 +40,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     };
     scanning.find_locked_threads(&mut tree);
     scanning.find_open_rollouts(&mut tree);
+    scanning.find_named_threads(&mut tree);
     if look.depth.is_walk() {
         let mut all = tree.all();
         if let Depth::Sessions(threads) = look.depth {
@@ -88,10 +89,29 @@ impl<'a> Scanning<'a> {
         self.open.values().any(|pids| pids.contains(&pid))
     }
 
-    /// Finds the rollouts of the threads that have a lock. A thread that is younger than a
-    /// day, or has no prompt, has its rollout near its birth date or not at all.
+    /// Finds the rollouts of the threads that have a lock.
     fn find_locked_threads(&mut self, tree: &mut Tree<'_>) {
-        let threads: Vec<SessionId> = self.locks.keys().cloned().collect();
+        let threads = self.locks.keys().cloned().collect();
+        self.find_threads(tree, threads);
+    }
+
+    /// Finds the rollouts of the threads that arguments name: Codex locks a thread some time
+    /// after it was started to resume it.
+    fn find_named_threads(&mut self, tree: &mut Tree<'_>) {
+        let named = self.scan.seekers().filter(|process| {
+            let pid = process.process.pid;
+            !self.has_lock(pid) && !self.has_open(pid)
+        });
+        let named = named.filter_map(|process| Some(process.named_session()?.to_ascii_lowercase()));
+        let named = named.filter_map(|named| SessionId::parse(&named).ok());
+        let new = named.filter(|thread| !self.segments.contains_key(thread));
+        let new = new.collect();
+        self.find_threads(tree, new);
+    }
+
+    /// Finds the rollouts of threads. A thread that is younger than a day, or has no prompt,
+    /// has its rollout near its birth date or not at all.
+    fn find_threads(&mut self, tree: &mut Tree<'_>, threads: Vec<SessionId>) {
         let mut rollouts = Vec::new();
         let mut missing = Vec::new();
         for thread in threads {

@@ -184,6 +184,31 @@ fn a_real_lock_is_claimed_by_its_holder_until_it_is_released() {
     assert!(lock.exists());
 }
 
+/// Codex locks a thread some time after it was started to resume it.
+#[test]
+fn a_thread_that_arguments_name_is_found_before_it_is_locked() {
+    let world = World::new();
+    world.rollout(ID, r#""source":"cli""#);
+    let program = world.dir.path().join("codex");
+    crate::sources::agents::kit::program_tests::copy_program("/bin/sh", &program);
+    // The script of a shell: it waits for input that never comes.
+    fs::write(world.dir.path().join("resume"), "read line\n").unwrap();
+    let found = || world.scan(Depth::Live).found.sketches;
+    assert!(found().is_empty());
+    let child = Command::new(program)
+        .args(["resume", "--", &ID.to_ascii_uppercase()])
+        .current_dir(world.dir.path())
+        .env("HOME", world.dir.path())
+        .stdin(Stdio::piped())
+        .spawn();
+    let _running = Ended(child.unwrap());
+    wait_until("the thread is found", || {
+        found()
+            .iter()
+            .any(|sketch| sketch.key.session.as_str() == ID)
+    });
+}
+
 /// Sub-agents filled the list (deja-vu#635, Irrlicht#1050, codex#32035).
 #[test]
 fn one_root_and_forty_sub_agents_are_one_root_and_forty_sub_agents() {
