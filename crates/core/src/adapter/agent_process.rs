@@ -81,7 +81,7 @@ impl AgentProcess {
     #[must_use]
     pub fn names(&self, session: &SessionId) -> bool {
         let named = self.named_session();
-        named.is_some_and(|named| session.as_str().starts_with(named))
+        named.is_some_and(|named| is_prefix_of(named, session))
     }
 
     /// Whether it had begun at `at_ms`, in milliseconds since 1970; `None` where its begin is
@@ -119,5 +119,34 @@ impl AgentProcess {
     #[must_use]
     pub fn may_use(&self, home: &Path) -> bool {
         self.homes.is_empty() || self.homes.iter().any(|own| own == home)
+    }
+}
+
+/// Whether a word in the arguments of a process names a session. Agents read a UUID in
+/// capital letters too.
+pub(crate) fn is_prefix_of(named: &str, session: &SessionId) -> bool {
+    let is_of_uuid = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let begins = session.as_str().get(..named.len());
+    begins.is_some_and(|begins| {
+        begins == named || (named.bytes().all(is_of_uuid) && begins.eq_ignore_ascii_case(named))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_named_by_a_prefix_whatever_its_case() {
+        for (named, session, right) in [
+            ("0A2b-", "0a2b-4711", true),
+            ("0a2b-4711", "0A2B-4711", true),
+            ("0a2b-4711-1", "0a2b-4711", false),
+            ("ses_A", "ses_A1", true),
+            ("ses_a", "ses_A1", false),
+        ] {
+            let session = SessionId::parse(session).unwrap();
+            assert_eq!(is_prefix_of(named, &session), right, "{named}");
+        }
     }
 }

@@ -31,6 +31,7 @@ use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
 pub use self::account_limit::{AccountLimit, LimitRecord};
+pub(crate) use self::agent_process::is_prefix_of;
 pub use self::agent_process::{AgentProcess, LaunchedIn, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Switch, Unclaimed, Visit};
 pub use self::command_line::CommandLine;

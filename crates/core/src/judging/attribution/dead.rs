@@ -14,7 +14,7 @@ use crate::judging::verdict::{Confidence, ExitedBecause, Liveness, UnknownBecaus
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
 
-use crate::adapter::{AgentProcess, ClueKind, Role};
+use crate::adapter::{AgentProcess, ClueKind, Role, is_prefix_of};
 
 /// How long after its own start a launcher may take to start the agent, in milliseconds. Seen:
 /// half a second for Gemini CLI, and several on a loaded machine.
@@ -33,7 +33,7 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
         }
         // A renamed directory excludes no process whose arguments name the session.
         let mut named = named.iter().filter(|(one, name)| {
-            key.session.as_str().starts_with(name) && may_serve(one, key, draft, parts)
+            is_prefix_of(name, &key.session) && may_serve(one, key, draft, parts)
         });
         let named = named.next().map(|(one, _)| one.process.pid);
         let gap = gap_of(draft, &left_over).or(named);

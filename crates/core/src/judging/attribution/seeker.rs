@@ -12,7 +12,7 @@ use super::solve::ProcessFacts;
 use super::terminal;
 use super::{Drafts, Places, ProcessKey, process_key};
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, ClueKind, LaunchedIn, Profile, Unclaimed};
+use crate::adapter::{AgentProcess, ClueKind, LaunchedIn, Profile, Unclaimed, is_prefix_of};
 use crate::sessions::merge::{Draft, Parts};
 
 /// How much earlier than the start of a process its actions may be dated, in milliseconds:
@@ -151,7 +151,7 @@ impl<'a> Seeker<'a> {
     pub(super) fn names(&self, key: &SessionKey, draft: &Draft, is_beside: bool) -> bool {
         let is_named = self
             .named
-            .is_some_and(|named| key.session.as_str().starts_with(named));
+            .is_some_and(|named| is_prefix_of(named, &key.session));
         is_named
             && (self.profile.resumes_from_anywhere || is_beside)
             && self.may_still_be_named(draft)

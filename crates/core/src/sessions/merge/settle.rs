@@ -15,7 +15,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{Adapter, AgentProcess, Role, Sketch, adapter_of};
+use crate::adapter::{Adapter, AgentProcess, Role, Sketch, adapter_of, is_prefix_of};
 use crate::judging::attribution::{Beside, Places};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
@@ -135,7 +135,7 @@ impl<'a> Neighbour<'a> {
     }
 
     fn names(&self, key: &SessionKey) -> bool {
-        let is_named = |named: &str| key.session.as_str().starts_with(named);
+        let is_named = |named: &str| is_prefix_of(named, &key.session);
         self.named.is_some_and(is_named) && self.may_use(key)
     }
 }

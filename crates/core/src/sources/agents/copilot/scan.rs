@@ -12,7 +12,7 @@ use super::open_sessions::{self, OpenSession, OpenSessions};
 use super::process_log::{self, ProcessLog};
 use super::session::{self, InUse, SessionDir};
 use super::{AGENT, Copilot, process};
-use crate::adapter::{AgentProcess, AgentScan, Depth, Description, Home, Look, Role};
+use crate::adapter::{AgentProcess, AgentScan, Depth, Description, Home, Look, Role, is_prefix_of};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::held::{Held, file_id, which_write, who_holds};
 use crate::sources::agents::kit::scan::Scan;
@@ -153,15 +153,17 @@ impl<'a> Scanning<'a> {
         let named = self.servers().filter_map(AgentProcess::named_session);
         let (whole, prefixes): (Vec<&str>, Vec<&str>) =
             named.partition(|named| named.len() == UUID_BYTES);
-        ids.extend(whole.into_iter().flat_map(SessionId::parse));
+        let whole = whole.into_iter().map(str::to_ascii_lowercase);
+        ids.extend(whole.flat_map(|id| SessionId::parse(&id)));
         if self.scan.look.depth.is_walk() || !prefixes.is_empty() {
             let names = self.scan.names(&self.sessions_directory(), SESSIONS_MAX);
             let names = names.texts().map(session::id_in);
             for name in names.filter(|name| !name.starts_with('.')) {
-                let is_named = prefixes.iter().any(|prefix| name.starts_with(prefix));
-                if let Ok(id) = SessionId::parse(name)
-                    && (is_named || self.scan.look.depth.reaches(&id))
-                {
+                let Ok(id) = SessionId::parse(name) else {
+                    continue;
+                };
+                let is_named = prefixes.iter().any(|prefix| is_prefix_of(prefix, &id));
+                if is_named || self.scan.look.depth.reaches(&id) {
                     ids.insert(id);
                 }
             }
