@@ -4,7 +4,7 @@ mod output;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ use whosup_core::sources::agents::AGENTS;
 use whosup_core::sources::usage::Tally;
 use whosup_core::views::limits::account_limits;
 use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
+use whosup_live::real_directory;
 
 use self::output::Answer;
 use crate::app::{App, World, say};
@@ -126,6 +127,7 @@ struct Counted {
 /// does not exist, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
     say_unknown_agents(app, &arguments.agent);
+    arguments.cwd.as_deref().map(real_directory).transpose()?;
     let answer = sum_up(&app.world, arguments, Progress::OnTerminal)?;
     if let Some(error) = &answer.unsaved {
         say(app.err, &format!("warning: {error}"));
@@ -168,11 +170,17 @@ pub(crate) fn sum_up(
         world.zone().clone()
     };
     let since_ms = arguments.since.at_ms(now_ms, &zone);
-    let below = arguments
-        .cwd
+    let mounts = machine.mounts();
+    let below = match &arguments.cwd {
+        Some(path) => {
+            mounts.rely_on(path);
+            Some(mounts.real_path(&std::path::absolute(path)?))
+        }
+        None => None,
+    };
+    let is_below = below
         .as_deref()
-        .map(std::path::absolute)
-        .transpose()?;
+        .map(|below| move |path: &Path| mounts.real_path(path).starts_with(below));
     let mut ledger = Ledger::of(machine)?;
     let (found, mut problems) = find(world, arguments)?;
     let tallies = count(&mut ledger, world, &found, since_ms, progress);
@@ -182,7 +190,7 @@ pub(crate) fn sum_up(
     let query = UsageQuery {
         by: &arguments.by,
         since_ms: Some(since_ms),
-        below: below.as_deref(),
+        is_below: is_below.as_ref().map(|is_below| is_below as _),
         prices: &ledger.prices,
         day: &day,
         now_ms,

@@ -115,8 +115,32 @@ fn sums_agree_however_they_are_grouped() {
     let first = &by_session["rows"][0];
     assert_eq!(first["session"], format!("claude-code:{}", world.s1));
     assert_eq!(counts(first), [31, 300, 20, 14]);
-    let none = usage(&world, &["--cwd", "/nowhere"]);
+}
+
+#[test]
+fn a_directory_is_the_same_however_it_is_written() {
+    let world = used();
+    let real = world.work_dir().to_owned();
+    std::fs::create_dir(real.join("sub")).unwrap();
+    let link = world.home().join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    // One session was started by way of the link.
+    let name = format!(".claude/projects/-p/{}.jsonl", world.s2);
+    let text = std::fs::read_to_string(world.home().join(&name)).unwrap();
+    world.write(&name, text.replace(&path(&real), &path(&link)));
+    let all = usage(&world, &[])["total"].clone();
+    for written in [&real, &link, &real.join("sub/.."), &link.join("sub/..")] {
+        let answer = usage(&world, &["--cwd", &path(written)]);
+        assert_eq!(answer["total"], all, "{}", written.display());
+    }
+    let none = usage(&world, &["--cwd", &path(&real.join("sub"))]);
     assert_eq!(none["rows"], json!([]));
+    let missing = path(&real.join("missing"));
+    let said = ["usage", "list"].map(|command| world.run([command, "--cwd", &missing]));
+    let [usage, list] = said.map(|said| (said.status, said.err));
+    assert_eq!(usage, list);
+    assert_eq!(usage.0, 2);
 }
 
 #[test]

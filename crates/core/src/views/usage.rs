@@ -79,8 +79,8 @@ pub struct UsageQuery<'a> {
     pub by: &'a [By],
     /// Counts since this instant, to a quarter of an hour.
     pub since_ms: Option<i64>,
-    /// Counts below this directory alone.
-    pub below: Option<&'a Path>,
+    /// Counts in directories that this holds for alone.
+    pub is_below: Option<&'a dyn Fn(&Path) -> bool>,
     /// The prices.
     pub prices: &'a Prices,
     /// The day of an instant, as it is shown.
@@ -140,8 +140,8 @@ impl UsageTable {
             }
             let directory = slot.directory.as_deref().map(Path::new).or(used.work_dir);
             if query
-                .below
-                .is_some_and(|below| !directory.is_some_and(|dir| dir.starts_with(below)))
+                .is_below
+                .is_some_and(|is_below| !directory.is_some_and(is_below))
             {
                 is_whole = false;
                 continue;
@@ -265,7 +265,7 @@ mod tests {
             let query = UsageQuery {
                 by: &[by],
                 since_ms: Some(since_ms),
-                below: None,
+                is_below: None,
                 prices: &Prices::shipped(),
                 day: &|at_ms| at_ms.to_string(),
                 now_ms: 0,
