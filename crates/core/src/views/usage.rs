@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::adapter::claim::SessionKey;
+use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::sources::usage::{NO_MODEL, Prices, QUARTER_MS, Slot, Sums, Tally, Usage};
 
 /// What rows are about.
@@ -127,8 +127,12 @@ impl UsageTable {
     pub fn add(&mut self, query: &UsageQuery<'_>, used: &Used<'_>) {
         let mut rows = BTreeSet::new();
         let mut is_whole = true;
+        let dated = |slot: &Slot| slot.starts_at_ms().filter(|at| !query.is_of_future(*at));
+        let last_counted = || used.tally.sums.keys().filter_map(dated).max();
+        let last_at_ms = used.last_at_ms.or_else(last_counted);
         for (slot, sums) in &used.tally.sums {
-            let at_ms = slot.starts_at_ms().or(used.last_at_ms);
+            let dated_at_ms = dated(slot);
+            let at_ms = dated_at_ms.or(last_at_ms);
             // The quarter in which the time lies is counted whole.
             let ends_ms = at_ms.map(|at| at.saturating_add(QUARTER_MS));
             if query
@@ -154,15 +158,10 @@ impl UsageTable {
                     .map(|by| name(*by, query, used, slot, directory, at_ms)),
             );
             let row = self.rows.entry(names.clone()).or_default();
-            add(row, query, used, slot, sums, &mut self.without_price);
-            add(
-                &mut self.total,
-                query,
-                used,
-                slot,
-                sums,
-                &mut self.without_price,
-            );
+            for row in [row, &mut self.total] {
+                add(row, query, used, slot, sums, &mut self.without_price);
+                row.is_day_assumed |= dated_at_ms.is_none();
+            }
             rows.insert(names);
             if at_ms.is_some_and(|at| at > query.now_ms.saturating_sub(HOUR_MS)) {
                 self.last_hour
@@ -178,6 +177,14 @@ impl UsageTable {
                 row.add_times(used);
             }
         }
+    }
+}
+
+impl UsageQuery<'_> {
+    /// Returns whether a date can't be right yet. What is kept of a transcript has such
+    /// dates, since they may be right later.
+    fn is_of_future(&self, at_ms: i64) -> bool {
+        at_ms > self.now_ms.saturating_add(CLOCK_SLACK_MS)
     }
 }
 
@@ -202,7 +209,6 @@ fn add(
     without_price: &mut BTreeSet<String>,
 ) {
     row.usage.add(slot, sums, query.prices, without_price);
-    row.is_day_assumed |= slot.quarter.is_none();
     if !row.sessions.contains(used.session) {
         row.sessions.insert(used.session.clone());
     }
@@ -268,7 +274,7 @@ mod tests {
                 is_below: None,
                 prices: &Prices::shipped(),
                 day: &|at_ms| at_ms.to_string(),
-                now_ms: 0,
+                now_ms: 4 * QUARTER_MS,
             };
             table.add(&query, &used);
             let rows = table.rows.values().chain([&table.total]);
@@ -280,5 +286,61 @@ mod tests {
         assert_eq!(times(By::Day, 0), [None, None, Some((7, 9))]);
         // What came before is left out.
         assert_eq!(times(By::Agent, 2 * QUARTER_MS), [None, None]);
+    }
+
+    #[test]
+    fn a_date_of_the_future_is_none_until_its_time_has_come() {
+        let session = SessionKey {
+            agent: AgentId::from_static("codex"),
+            session: SessionId::parse("s").unwrap(),
+            home: Path::new("/h").into(),
+        };
+        let mut tally = Tally::default();
+        let sums = Sums {
+            output: 1,
+            requests: 1,
+            ..Sums::default()
+        };
+        for quarter in [10, 90, i64::MAX] {
+            let quarter = Some(quarter);
+            let slot = Slot {
+                quarter,
+                ..Slot::default()
+            };
+            tally.sums.insert(slot, sums);
+        }
+        let used = |last_quarter: Option<i64>| Used {
+            session: &session,
+            work_dir: None,
+            last_at_ms: last_quarter.map(|quarter| quarter * QUARTER_MS),
+            tally: &tally,
+            cpu_ms: None,
+            live_ms: None,
+        };
+        let sums_at = |now: i64, last: Option<i64>| {
+            let mut table = UsageTable::default();
+            let query = UsageQuery {
+                by: &[By::Day],
+                since_ms: None,
+                is_below: None,
+                prices: &Prices::shipped(),
+                day: &|at_ms| at_ms.div_euclid(QUARTER_MS).to_string(),
+                now_ms: now * QUARTER_MS,
+            };
+            table.add(&query, &used(last));
+            let rows = table.rows.iter();
+            let rows = rows.map(|(names, row)| {
+                let day = names[0].as_deref().unwrap_or("none").to_owned();
+                (day, row.usage.sums.output, row.is_day_assumed)
+            });
+            (rows.collect::<Vec<_>>(), table.last_hour.sums.output)
+        };
+        let row = |day: &str, output: u64, is_assumed: bool| (day.to_owned(), output, is_assumed);
+        let now = vec![row("10", 1, false), row("11", 2, true)];
+        assert_eq!(sums_at(20, Some(11)), (now, 0));
+        let later = vec![row("10", 1, false), row("11", 1, true), row("90", 1, false)];
+        assert_eq!(sums_at(90, Some(11)), (later, 1));
+        // The last day of a session without a date is that of its last count.
+        assert_eq!(sums_at(20, None), (vec![row("10", 3, true)], 0));
     }
 }
