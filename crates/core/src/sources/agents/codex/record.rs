@@ -37,10 +37,17 @@ pub(super) const WRAPPING: Wrapping = Wrapping {
         "skill",
         "skills_instructions",
         "turn_aborted",
+        "user_action",
         "user_instructions",
         "user_shell_command",
     ],
-    notices: &["# AGENTS.md instructions"],
+    notices: &[
+        "# AGENTS.md instructions",
+        // An image stands between two texts.
+        "</image>",
+        "<image name=[Image #",
+        "<image>",
+    ],
 };
 
 /// How the records of Codex read. Its turns have parts, which [`TurnEvent`]s show.
@@ -334,6 +341,11 @@ mod tests {
         check_said(&said(own, Some(&["host_skills.instructions"])), None);
         let early = json!([part("<environment_context>\n<cwd>/w</cwd>"), part("hello")]);
         check_said(&said(early, None), Some("hello"));
+        let image = json!([part("<image name=[Image #1]>"), {"type": "input_image"},
+            part("</image>"), part("why is this red?")]);
+        check_said(&said(image, None), Some("why is this red?"));
+        let review = json!([part("<user_action>\n<context>x</context>\n</user_action>")]);
+        check_said(&said(review, None), None);
         let developer = json!({"type": "message", "role": "developer", "content": [part("x")]});
         check_said(&record("response_item", developer), None);
     }

@@ -24,9 +24,9 @@ const ELEMENTS: &[&str] = &[
     "user-prompt-submit-hook",
 ];
 
-/// How texts begin that an agent writes in the place of a prompt.
+/// How texts begin that an agent writes in the place of a prompt. One that ends in `>` is the
+/// whole text.
 const NOTICES: &[&str] = &[
-    "Caveat: ",
     "Operation stopped by hook",
     "This session is being continued from a previous conversation",
     "[Request interrupted",
@@ -39,6 +39,10 @@ const EDITOR_CONTEXTS: &[&str] = &[
 ];
 /// How the heading begins that the request stands behind.
 const REQUEST_HEADING: &str = "## My request";
+
+/// How many arguments a command may have. With more of them it reads like a prompt, and may
+/// be one: `/login returns 500, find out why`.
+const ARGUMENTS_MAX: usize = 2;
 
 /// How many elements before and behind a prompt are passed over.
 const ELEMENTS_MAX: usize = 64;
@@ -76,7 +80,9 @@ impl Wrapping {
             }
         }
         let mut notices = NOTICES.iter().chain(self.notices);
-        let is_typed = !text.is_empty() && !notices.any(|start| text.starts_with(start));
+        let is_notice =
+            |start: &&str| text.starts_with(start) && (!start.ends_with('>') || text == *start);
+        let is_typed = !text.is_empty() && !notices.any(is_notice);
         is_typed.then_some(text)
     }
 
@@ -95,27 +101,73 @@ impl Wrapping {
     }
 
     /// The text behind the element at its start. An element without an end is cut off, and
-    /// nothing is behind it.
+    /// nothing is behind it. The content may quote the element's own end, or have elements of
+    /// the same name: agents write nothing on the line behind the real end.
     fn behind_element<'t>(&self, text: &'t str) -> Option<&'t str> {
         let name = element_name(text.strip_prefix('<')?);
         if !self.is_element(name) {
             return None;
         }
-        let end = format!("</{name}");
-        let behind = text.split_once(&end).map_or("", |(_, rest)| rest);
-        Some(behind.split_once('>').map_or("", |(_, rest)| rest))
+        let mut open: isize = 0;
+        let mut best: Option<((bool, bool), &str)> = None;
+        for (at, tag) in tags(text, name) {
+            if tag == Tag::Start {
+                if open <= 0 && best.is_some() {
+                    break;
+                }
+                open += 1;
+                continue;
+            }
+            open -= 1;
+            let behind = text.get(at..).and_then(|end| end.split_once('>'));
+            let behind = behind.map_or("", |(_, rest)| rest);
+            let line = behind.trim_start_matches([' ', '\t', '\r']);
+            let is_within_line = !line.is_empty() && !line.starts_with(['\n', '<']);
+            let doubts = (is_within_line, open > 0);
+            if best.is_none_or(|(least, _)| doubts < least) {
+                best = Some((doubts, behind));
+            }
+            if doubts == (false, false) {
+                break;
+            }
+        }
+        Some(best.map_or("", |(_, behind)| behind))
     }
 
     /// The text before the element that it ends with.
     fn before_element<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let (before, end) = text.strip_suffix('>')?.rsplit_once("</")?;
+        let (_, end) = text.strip_suffix('>')?.rsplit_once("</")?;
         let name = element_name(end);
         if !self.is_element(name) {
             return None;
         }
-        let (before, _) = before.rsplit_once(&format!("<{name}"))?;
-        Some(before)
+        let tags: Vec<(usize, Tag)> = tags(text, name).collect();
+        let mut open: isize = 0;
+        let balanced = tags.iter().rfind(|(_, tag)| {
+            open += if *tag == Tag::End { 1 } else { -1 };
+            open == 0
+        });
+        let last_start = || tags.iter().rfind(|(_, tag)| *tag == Tag::Start);
+        text.get(..balanced.or_else(last_start)?.0)
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    Start,
+    End,
+}
+
+/// The tags of one name, with where each begins.
+fn tags<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = (usize, Tag)> + 't {
+    text.match_indices('<').filter_map(move |(at, _)| {
+        let behind = text.get(at + 1..)?;
+        let (tag, behind) = match behind.strip_prefix('/') {
+            Some(behind) => (Tag::End, behind),
+            None => (Tag::Start, behind),
+        };
+        (element_name(behind) == name).then_some((at, tag))
+    })
 }
 
 fn element_name(text: &str) -> &str {
@@ -198,11 +250,18 @@ impl FirstWords {
     }
 }
 
-/// A command of the agent's own, with arguments or without: `/clear`. A path is none.
+/// A command of the agent's own, alone or with few arguments: `/clear`, `/review the parser`.
+/// A path is none.
 pub(crate) fn is_command(text: &str) -> bool {
-    let word = text.split_whitespace().next();
-    let name = word.and_then(|word| word.strip_prefix('/'));
-    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
+    let mut words = text.split_whitespace();
+    let name = words.next().and_then(|word| word.strip_prefix('/'));
+    name.is_some_and(is_command_name) && words.count() <= ARGUMENTS_MAX
+}
+
+/// It may be the name of a command: no path, and no word of a sentence with its stop.
+fn is_command_name(name: &str) -> bool {
+    let is_in_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+    name.chars().all(is_in_name) && name.ends_with(char::is_alphanumeric)
 }
 
 #[cfg(test)]
@@ -211,7 +270,7 @@ mod tests {
 
     const OWN: Wrapping = Wrapping {
         elements: &["permissions"],
-        notices: &["# AGENTS.md instructions"],
+        notices: &["# AGENTS.md instructions", "</image>"],
     };
 
     #[track_caller]
@@ -233,6 +292,7 @@ mod tests {
             "Operation stopped by hook: no",
             "[Request interrupted by user for tool use]",
             "# AGENTS.md instructions for /w/app",
+            "</image>",
             "# Context from my IDE setup:\n\n## Active file: a.rs\n",
         ] {
             check(text, None);
@@ -273,8 +333,43 @@ mod tests {
             "explain <system-reminder> to me",
             "## My request",
             "/home/dev/a.rs is broken",
+            "Caveat: it must stay fast",
+            "</image> is missing",
         ] {
             check(text, Some(text));
+        }
+    }
+
+    #[test]
+    fn an_element_ends_at_its_own_end() {
+        for element in [
+            "<ide_selection>a \"</ide_selection>\" from a.rs</ide_selection>",
+            "<ide_selection>see <ide_selection>a</ide_selection> there</ide_selection>",
+            "<ide_selection>\n<ide_selection>\na\n</ide_selection>\nb\n</ide_selection>",
+        ] {
+            check(&format!("{element}\nfix\nit"), Some("fix\nit"));
+            check(&format!("fix\nit\n{element}"), Some("fix\nit"));
+        }
+        let twice = "<ide_selection>a</ide_selection> fix it <ide_selection>b</ide_selection>";
+        check(twice, Some("fix it"));
+        let nested = "<ide_a>see <ide_a>b</ide_a> there</ide_a> fix it";
+        check(nested, Some("fix it"));
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_command_is_a_prompt() {
+        for text in ["/clear", "/review the parser", "/mcp:github.pull 7"] {
+            assert!(is_command(text), "{text}");
+        }
+        for text in [
+            "/login returns 500, find out why",
+            "/etc is full, why?",
+            "/login, please",
+            "/home/dev/a.rs is broken",
+            "/",
+            "review it",
+        ] {
+            assert!(!is_command(text), "{text}");
         }
     }
 
@@ -307,6 +402,8 @@ mod tests {
         );
         assert_eq!(title(&["/review it", "a\nb", "c"]).as_deref(), Some("a b"));
         assert_eq!(title(&["<ide_x>a</ide_x>", "/clear"]), None);
+        let failure = "/login returns 500, find out why";
+        assert_eq!(title(&[failure, "thanks"]).as_deref(), Some(failure));
     }
 
     proptest::proptest! {
