@@ -18,23 +18,59 @@ impl TranscriptFile {
         let LineContent::TooLong { bytes, .. } = line.content else {
             return Ok(Some(line.clone()));
         };
+        let shortened = self.shorten(line.offset, bytes)?;
+        Ok(shortened.map(|(kept, _)| Line {
+            content: LineContent::Whole(kept),
+            ..line.clone()
+        }))
+    }
+
+    /// Reads the line that begins at an offset, shortened in the same way. `None` if it does not
+    /// end within `bytes_max`, or is still too long.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub(crate) fn shortened_at(
+        &self,
+        offset: u64,
+        bytes_max: u64,
+    ) -> Result<Option<Line>, TranscriptError> {
+        let shortened = self.shorten(offset, bytes_max)?;
+        Ok(shortened.and_then(|(kept, end)| {
+            Some(Line {
+                offset,
+                end: end?,
+                is_torn: false,
+                content: LineContent::Whole(kept),
+            })
+        }))
+    }
+
+    /// The shortened text from an offset on, up to a newline or `bytes_max`, and where the next
+    /// line begins, if there was a newline.
+    fn shorten(
+        &self,
+        offset: u64,
+        bytes_max: u64,
+    ) -> Result<Option<(Vec<u8>, Option<u64>)>, TranscriptError> {
         let mut shortener = Shortener::default();
         let mut buffer = vec![0; STEP_BYTES];
-        let end = line.offset.saturating_add(bytes);
-        let mut offset = line.offset;
-        while offset < end {
+        let end = offset.saturating_add(bytes_max);
+        let mut offset = offset;
+        let mut line_end = None;
+        while offset < end && line_end.is_none() {
             let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
             let wanted = left.min(buffer.len());
             let count = self.open.read_at(&mut buffer[..wanted], offset)?;
-            if count == 0 || !shortener.push(&buffer[..count]) {
+            let newline = memchr::memchr(b'\n', &buffer[..count]);
+            if count == 0 || !shortener.push(&buffer[..newline.unwrap_or(count)]) {
                 return Ok(None);
             }
+            line_end = newline.map(|newline| offset + newline as u64 + 1);
             offset += count as u64;
         }
-        Ok(Some(Line {
-            content: LineContent::Whole(shortener.kept),
-            ..line.clone()
-        }))
+        Ok(Some((shortener.kept, line_end)))
     }
 }
 

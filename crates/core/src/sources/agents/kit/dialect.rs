@@ -37,7 +37,7 @@ use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::reading::found_at;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
-    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+    HeadBounds, Line, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
 /// How much of the start is read for the birth of a session and its first prompt. The system
@@ -54,6 +54,9 @@ pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
+/// How long the line may be, in bytes, that the beginning ends in: one prompt with images may
+/// be longer than all that is read otherwise.
+const LONG_LINE_BYTES_MAX: u64 = MESSAGES_BOUNDS.bytes_max;
 /// How far back the context's size is looked for, in bytes.
 const CONTEXT_BYTES: u64 = LAST_BOUNDS.bytes_max;
 /// How far back the beginning of the last turn is looked for, in bytes. The facts of a
@@ -172,10 +175,15 @@ impl Dialect {
         reader: &mut impl LineReader,
     ) -> Result<Description, TranscriptError> {
         let mut fold = Head::default();
-        for line in &file.head(self.head_bounds)?.lines {
-            for record in &reader.values(line) {
-                fold.add(&(self.record)(record), &self.wrapping);
-            }
+        let mut head = file.head(self.head_bounds)?;
+        for line in &head.lines {
+            fold.add_line(self, reader, line);
+        }
+        if head.stopped == Stopped::BytesMax && !fold.words.has_prompt() {
+            let from = head.lines.pop().map_or(0, |line| line.end);
+            let long = file.shortened_at(from, LONG_LINE_BYTES_MAX)?;
+            long.iter()
+                .for_each(|line| fold.add_line(self, reader, line));
         }
         Ok(fold.finish())
     }
@@ -231,11 +239,10 @@ impl Dialect {
             if last.newest_first.len() >= messages_max {
                 break;
             }
-            let line = line?;
-            if line.is_too_long() {
-                // It carries an image or the output of a tool.
+            // A prompt with an image may be too long to be held.
+            let Some(line) = file.shortened(&line?)? else {
                 continue;
-            }
+            };
             for record in bad_lines.values(&line).iter().rev() {
                 last.add(self, &(self.record)(record));
             }
@@ -446,6 +453,12 @@ struct Head {
 }
 
 impl Head {
+    fn add_line(&mut self, dialect: &Dialect, reader: &mut impl LineReader, line: &Line) {
+        for record in &reader.values(line) {
+            self.add(&(dialect.record)(record), &dialect.wrapping);
+        }
+    }
+
     fn add(&mut self, record: &Record<'_>, wrapping: &Wrapping) {
         let found = &mut self.found;
         let births = found.started_at_ms.into_iter().chain(record.born_at_ms);

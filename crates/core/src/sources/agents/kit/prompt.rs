@@ -244,6 +244,11 @@ impl FirstWords {
         self.prompt = typed.and_then(|text| one_line(&text));
     }
 
+    /// The first prompt is known.
+    pub(crate) const fn has_prompt(&self) -> bool {
+        self.prompt.is_some()
+    }
+
     /// The first prompt, else a command.
     pub(crate) fn title(self) -> Option<String> {
         self.prompt.or(self.command)

@@ -124,6 +124,26 @@ fn the_first_prompt_is_what_a_person_typed_and_else_a_command() {
 }
 
 #[test]
+fn a_prompt_with_an_image_of_megabytes_is_the_title_and_a_message() {
+    let image = "x".repeat(2 << 20);
+    let parts = format!(
+        r#"[{{"type":"text","text":"why is it red?"}},{{"type":"image","data":"{image}"}}]"#
+    );
+    let born = r#"{"born":1,"at":1}"#;
+    let long = format!(r#"{{"at":5,"prompt":{parts},"step":"begun"}}"#);
+    let lines = [born, &long, REPLY, PROMPT, REPLY];
+    assert_eq!(described(&lines).title.as_deref(), Some("why is it red?"));
+    // A line without an end is still being written.
+    assert_eq!(described(&[born, &long[..long.len() - 9]]).title, None);
+    let (_directory, file) = file_of(&lines);
+    let mut bad_lines = BadLines::default();
+    let messages = DIALECT.last_messages(&file, 9, &mut bad_lines).unwrap();
+    let texts: Vec<&str> = messages.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(texts, ["why is it red?", "Done.", "fix\n it", "Done."]);
+    assert_eq!(bad_lines.message(), None);
+}
+
+#[test]
 fn prompt_and_model_are_in_the_beginning_where_the_end_is_all_progress() {
     let progress = progress();
     let mut lines = vec![PROMPT, REPLY];
