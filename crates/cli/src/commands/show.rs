@@ -5,7 +5,11 @@ mod view;
 pub(super) use self::view::say_problems;
 
 use clap::Args;
-use whosup_core::reader::Single;
+use whosup_core::adapter::Depth;
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::reader::{Reach, Single, parent_key, sub_agents_of};
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::usage::Usage;
 use whosup_core::views::wire;
 
 use crate::app::{App, World, say};
@@ -77,7 +81,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
     let mut shown = look(&app.world, &arguments.id)?;
     shown.measure(app.world.machine());
     let mut ledger = Ledger::of(app.world.machine())?;
-    count(&app.world, &mut ledger, &mut shown);
+    let with_sub_agents = count(&app.world, &mut ledger, &mut shown)?;
     if let Err(error) = ledger.save() {
         say(app.err, &format!("warning: {error}"));
     }
@@ -93,13 +97,14 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
         let document = Answer {
             snapshot: &wire::snapshot(app.world.machine(), &shown.snapshot),
             more: ShowMore {
+                usage_with_sub_agents: with_sub_agents.as_ref().map(wire::usage),
                 messages: messages
                     .map(|messages| messages.into_iter().map(MessageDocument::of).collect()),
             },
         };
         write_document(app.out, &document)?;
     } else {
-        view::write_session(app, &shown)?;
+        view::write_session(app, &shown, with_sub_agents.as_ref())?;
         view::write_messages(app, &shown.session, messages.as_deref())?;
         say_problems(app.err, &shown.snapshot.problems);
     }
@@ -111,11 +116,37 @@ pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
     Ok(world.reader()?.single(&id.query())?)
 }
 
-/// Counts what the session used, in both copies of it.
-fn count(world: &World, ledger: &mut Ledger, shown: &mut Single) {
+/// Counts what the session used, in both copies of it. Returns what it used with its
+/// sub-agents, if it has any.
+fn count(world: &World, ledger: &mut Ledger, shown: &mut Single) -> anyhow::Result<Option<Usage>> {
     ledger.add_to(world.machine(), &mut shown.session);
     for session in &mut shown.snapshot.sessions {
         session.usage.clone_from(&shown.session.usage);
     }
+    let sub_agents = sub_agents(world, &shown.session.key)?;
+    shown.sub_agents = sub_agents.len();
+    let mut usage = shown.session.usage.clone();
+    for mut sub_agent in sub_agents {
+        ledger.add_to(world.machine(), &mut sub_agent);
+        if let Some(more) = &sub_agent.usage {
+            usage.get_or_insert_default().join(more);
+        }
+    }
     shown.snapshot.problems.append(&mut ledger.problems);
+    Ok(usage.filter(|_| shown.sub_agents > 0))
+}
+
+/// All sub-agents of a session, also those that no process leads to any more.
+fn sub_agents(world: &World, key: &SessionKey) -> anyhow::Result<Vec<Session>> {
+    let reach = Reach {
+        depth: Depth::All,
+        agents: Some([key.agent.clone()].into()),
+        ..Reach::default()
+    };
+    let mut sessions = world.scan(&reach)?.snapshot.sessions;
+    let links = sessions.iter();
+    let links = links.map(|session| (&session.key, parent_key(session)));
+    let below = sub_agents_of(links, &[key.clone()].into());
+    sessions.retain(|session| below.contains(&session.key));
+    Ok(sessions)
 }

@@ -180,12 +180,17 @@ fn what_is_shown_of_one_session_is_its_own() {
     let shown = world.run(["show", &world.s1, "--json"]).json();
     let session = &shown["sessions"][0];
     assert_eq!(counts(&session["usage"]), [30, 300, 20, 12]);
+    assert_eq!(counts(&shown["usage_with_sub_agents"]), [31, 300, 20, 14]);
     assert_eq!(session["context"]["tokens"], json!(220));
     let shown = world.run(["show", &world.s1]).out;
     assert!(
         shown.contains("362 (30 input, 300 cached, 20 cache writes, 12 output)"),
         "{shown}"
     );
+    let line = "(tokens with them: 365 (31 input, 300 cached, 20 cache writes, 14 output), $0.00";
+    assert!(shown.contains(line), "{shown}");
+    let without = world.run(["show", &world.s2, "--json"]).json();
+    assert_eq!(without["usage_with_sub_agents"], json!(null));
     // In a list only on request.
     let listed = |more: &[&str]| {
         let arguments = ["list", "--all", "--json"].iter().chain(more);

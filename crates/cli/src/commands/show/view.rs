@@ -42,7 +42,11 @@ impl Facts {
 }
 
 /// Writes all that is known of a session.
-pub(super) fn write_session(app: &mut App<'_>, shown: &Single) -> anyhow::Result<()> {
+pub(super) fn write_session(
+    app: &mut App<'_>,
+    shown: &Single,
+    with_sub_agents: Option<&Usage>,
+) -> anyhow::Result<()> {
     let session = &shown.session;
     let style = app.world.config()?.style(Condition::of(session));
     let words = paint(
@@ -57,7 +61,7 @@ pub(super) fn write_session(app: &mut App<'_>, shown: &Single) -> anyhow::Result
         writeln!(app.out, "{title}")?;
     }
     writeln!(app.out)?;
-    let facts = facts(&app.world, shown);
+    let facts = facts(&app.world, shown, with_sub_agents);
     for (name, value) in &facts.0 {
         writeln!(app.out, "  {name:NAME_WIDTH$}  {value}")?;
     }
@@ -69,7 +73,7 @@ pub(super) fn write_session(app: &mut App<'_>, shown: &Single) -> anyhow::Result
     Ok(())
 }
 
-fn facts(world: &World, shown: &Single) -> Facts {
+fn facts(world: &World, shown: &Single, with_sub_agents: Option<&Usage>) -> Facts {
     let session = &shown.session;
     let home = world.home();
     let now_ms = shown.snapshot.taken_at_ms;
@@ -129,10 +133,10 @@ fn facts(world: &World, shown: &Single) -> Facts {
     );
     facts.add("went on to", id(session.superseded_by.as_ref()));
     facts.add("sub-agent of", id(session.sketch.parent.as_ref()));
-    facts.add(
-        "sub-agents",
-        (shown.sub_agents > 0).then(|| shown.sub_agents.to_string()),
-    );
+    let sub_agents = (shown.sub_agents > 0).then(|| shown.sub_agents.to_string());
+    facts.add("sub-agents", sub_agents);
+    let with_them = with_sub_agents.map(|usage| format!("(tokens with them: {})", tokens(usage)));
+    facts.add("", with_them);
     facts.add("endpoint", foreign(session.sketch.endpoint.as_deref()));
     facts.add("transcript", shown_path(transcript));
     facts.add("home", shown_path(Some(&session.key.home)));
