@@ -19,8 +19,8 @@ impl TranscriptFile {
             return Ok(Some(line.clone()));
         };
         let shortened = self.shorten(line.offset, bytes)?;
-        Ok(shortened.map(|(kept, _)| Line {
-            content: LineContent::Whole(kept),
+        Ok(shortened.map(|Line { content, .. }| Line {
+            content,
             ..line.clone()
         }))
     }
@@ -37,40 +37,33 @@ impl TranscriptFile {
         bytes_max: u64,
     ) -> Result<Option<Line>, TranscriptError> {
         let shortened = self.shorten(offset, bytes_max)?;
-        Ok(shortened.and_then(|(kept, end)| {
-            Some(Line {
-                offset,
-                end: end?,
-                is_torn: false,
-                content: LineContent::Whole(kept),
-            })
-        }))
+        Ok(shortened.filter(|line| !line.is_torn))
     }
 
-    /// The shortened text from an offset on, up to a newline or `bytes_max`, and where the next
-    /// line begins, if there was a newline.
-    fn shorten(
-        &self,
-        offset: u64,
-        bytes_max: u64,
-    ) -> Result<Option<(Vec<u8>, Option<u64>)>, TranscriptError> {
+    /// Shortens what stands from an offset on: a whole line, or `bytes_max` of a torn one.
+    fn shorten(&self, offset: u64, bytes_max: u64) -> Result<Option<Line>, TranscriptError> {
         let mut shortener = Shortener::default();
         let mut buffer = vec![0; STEP_BYTES];
         let end = offset.saturating_add(bytes_max);
-        let mut offset = offset;
+        let mut at = offset;
         let mut line_end = None;
-        while offset < end && line_end.is_none() {
-            let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        while at < end && line_end.is_none() {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
             let wanted = left.min(buffer.len());
-            let count = self.open.read_at(&mut buffer[..wanted], offset)?;
+            let count = self.open.read_at(&mut buffer[..wanted], at)?;
             let newline = memchr::memchr(b'\n', &buffer[..count]);
             if count == 0 || !shortener.push(&buffer[..newline.unwrap_or(count)]) {
                 return Ok(None);
             }
-            line_end = newline.map(|newline| offset + newline as u64 + 1);
-            offset += count as u64;
+            line_end = newline.map(|newline| at + newline as u64 + 1);
+            at += count as u64;
         }
-        Ok(Some((shortener.kept, line_end)))
+        Ok(Some(Line {
+            offset,
+            end: line_end.unwrap_or(at),
+            is_torn: line_end.is_none(),
+            content: LineContent::Whole(shortener.kept),
+        }))
     }
 }
 
