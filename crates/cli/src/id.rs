@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::ArgValueCompleter;
 use whosup_core::reader::IdQuery;
 use whosup_core::sessions::session::Session;
 
@@ -14,7 +14,7 @@ use crate::completion;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IdArgs {
     /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(completion::sessions))]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(completion::sessions))]
     pub(crate) id: String,
     /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR")]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::ArgValueCompleter;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Machine;
@@ -50,7 +50,7 @@ pub(crate) struct AttachArgs {
     #[arg(
         value_name = "ID",
         conflicts_with = "waiting",
-        add = ArgValueCandidates::new(completion::sessions)
+        add = ArgValueCompleter::new(completion::sessions)
     )]
     id: Option<String>,
     /// Home of the agent, where several homes have the session

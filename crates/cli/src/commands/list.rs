@@ -40,7 +40,7 @@ Examples:
   whosup list --columns id,tokens,cost   What each session used
   whosup list --columns id,cpu,mem,io    What the processes of live sessions use
   whosup list --sort age --reverse       What has been silent for longest first
-  whosup list -q --phase idle | xargs -n1 whosup stop
+  whosup list -q --phase idle | while read -r id; do whosup stop \"$id\"; done
   whosup list --format '{id}\\t{state}\\t{owner.pid}'
 
 The default view has live and unknown sessions, and those that died without ending in the last

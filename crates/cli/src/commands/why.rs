@@ -5,7 +5,7 @@ mod process;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use clap_complete::engine::ArgValueCandidates;
+use clap_complete::engine::ArgValueCompleter;
 use whosup_core::process::Pid;
 use whosup_core::views::explain::{Explanation, explain};
 use whosup_core::views::wire;
@@ -32,7 +32,7 @@ Exit status: 0 explained; with --pid: 0 it serves a session, 3 unknown, 4 it ser
 )]
 pub(crate) struct WhyArgs {
     /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
-    #[arg(value_name = "ID", add = ArgValueCandidates::new(completion::sessions))]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(completion::sessions))]
     id: Option<String>,
     /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR", conflicts_with = "pid")]

@@ -194,3 +194,64 @@ fn the_script_of_fish_completes() {
         assert!(printed.contains("Fix the flaky login test"), "{printed}");
     }
 }
+
+/// Announces a session of an agent without an adapter.
+fn announce(world: &World, agent: &str, session: &str) {
+    let sidecar = serde_json::json!({
+        "schema_version": 1, "pid": 1, "session_id": session, "work_dir": world.work_dir(),
+        "hostname": "another", "started_at": 1_730_000_000.0,
+    });
+    let path = format!(".local/state/agent-sessions/{agent}/{session}.runtime.json");
+    world.write(&path, sidecar.to_string());
+}
+
+#[test]
+fn an_id_that_a_shell_would_take_apart_is_not_offered() {
+    let world = World::new();
+    for session in [
+        "job$(touch pwned)",
+        "job;id",
+        "job `id`",
+        "job'",
+        "job-1.a_b",
+    ] {
+        announce(&world, "alpha", session);
+    }
+    assert_eq!(
+        world
+            .run(["list", "--agent", "alpha", "-q"])
+            .out
+            .lines()
+            .count(),
+        5
+    );
+    for words in [
+        ["check", "job"],
+        ["check", "alpha:job"],
+        ["why", "job"],
+        ["attach", "job"],
+    ] {
+        let lines = offered(&world, &words);
+        assert_eq!(lines.len(), 1, "{words:?}: {lines:?}");
+        assert!(lines[0].contains("job-1.a_b"), "{lines:?}");
+    }
+}
+
+#[test]
+fn an_id_of_two_agents_is_offered_with_its_agent() {
+    let world = World::new();
+    for (agent, session) in [("alpha", "f-1"), ("beta", "f-1"), ("beta", "f-2")] {
+        announce(&world, agent, session);
+    }
+    let ids = |typed: &str| -> Vec<String> {
+        let lines = offered(&world, &["check", typed]);
+        let ids = lines.iter().filter_map(|line| line.split('\t').next());
+        ids.map(str::to_owned).collect()
+    };
+    assert_eq!(ids("f"), ["f-2"]);
+    assert_eq!(ids("al"), ["alpha:f-1"]);
+    let mut of_beta = ids("beta:");
+    of_beta.sort_unstable();
+    assert_eq!(of_beta, ["beta:f-1", "beta:f-2"]);
+    assert_eq!(ids("beta:f-2"), ["beta:f-2"]);
+}
