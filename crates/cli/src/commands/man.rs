@@ -2,6 +2,8 @@
 
 mod page;
 
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -49,14 +51,23 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ManArgs) -> anyhow::Result<Exit
     Ok(ExitStatus::Done)
 }
 
-fn write_pages(directory: &Path) -> std::io::Result<usize> {
-    std::fs::create_dir_all(directory)?;
+fn write_pages(directory: &Path) -> io::Result<usize> {
+    fs::create_dir_all(directory)?;
     let commands = commands();
     for command in &commands {
         let name = format!("{}.1", page::name(command));
-        std::fs::write(directory.join(name), page::render(command, &commands)?)?;
+        write_page(&directory.join(name), &page::render(command, &commands)?)?;
     }
     Ok(commands.len())
+}
+
+/// Writes a page that everybody may read, as a new file: a link that was planted there is
+/// removed, not followed.
+fn write_page(path: &Path, page: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => File::create_new(path)?.write_all(page),
+    }
 }
 
 /// whosup itself first, then each command that is not hidden, with subcommands.

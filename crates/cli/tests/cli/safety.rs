@@ -90,6 +90,25 @@ fn files_planted_beside_records_neither_harm_nor_block() {
 }
 
 #[test]
+fn what_is_planted_in_place_of_a_manual_page_is_not_followed() {
+    for plant in PLANTED {
+        let world = World::new();
+        make_prey(&world);
+        let page = world.write("man1/whosup-list.1", "");
+        std::fs::remove_file(&page).unwrap();
+        plant(&page, &world);
+        // The second time the pages are there.
+        for _ in 0..2 {
+            let said = world.run(["man".as_ref(), page.parent().unwrap().as_os_str()]);
+            assert_eq!(said.status, 0, "{}", said.err);
+            check_prey(&world);
+            assert!(page.symlink_metadata().unwrap().is_file());
+            assert!(std::fs::read_to_string(&page).unwrap().contains(".TH"));
+        }
+    }
+}
+
+#[test]
 fn files_planted_in_place_of_the_log_of_hooks_do_no_harm() {
     for plant in PLANTED {
         for name in ["hook.log", "hook.log.old", "sessions/claude-code"] {
