@@ -1,5 +1,6 @@
 //! Commands in the form that a person can type into a shell.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use crate::text::visible;
@@ -38,6 +39,16 @@ pub(crate) fn line<'a>(
     let mut words: Vec<String> = directory.into_iter().chain(variables).collect();
     words.extend(argv.into_iter().map(quote));
     words.join(" ")
+}
+
+/// A command for standard output: as a shell needs it. On a terminal, steering characters
+/// become escapes: they could hide what the command does.
+pub(crate) fn printed(line: String) -> String {
+    if io::stdout().is_terminal() {
+        visible(&line)
+    } else {
+        line
+    }
 }
 
 fn is_plain(text: &str) -> bool {

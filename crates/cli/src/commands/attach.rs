@@ -25,6 +25,7 @@ use crate::condition::words_of;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::pane_command::{outside_of_multiplexers, run as run_command, shell_line};
+use crate::shell::printed;
 use crate::short_id::ShortIds;
 use crate::text;
 use whosup_core::reader::Wording;
@@ -299,7 +300,7 @@ fn go(
         if let Going::ByHand { why, .. } = going {
             say(app.err, &format!("warning: {why}"));
         }
-        writeln!(app.out, "{}", lines(going).join(" && "))?;
+        writeln!(app.out, "{}", printed(lines(going).join(" && ")))?;
         return Ok(ExitStatus::Done);
     }
     app.out.flush()?;

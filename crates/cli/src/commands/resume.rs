@@ -17,7 +17,7 @@ use crate::cell::place;
 use crate::directory::gone_to_resume_in;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
-use crate::shell::{line, quoted};
+use crate::shell::{line, printed, quoted};
 use crate::text;
 
 const EXAMPLES: &str = "\
@@ -95,7 +95,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
             let message = format!("the directory of {name}, `{gone}`, is no longer there");
             say(app.err, &format!("warning: {message}"));
         }
-        writeln!(app.out, "{}", command.line())?;
+        writeln!(app.out, "{}", printed(command.line()))?;
         return Ok(ExitStatus::Done);
     }
     let program = command.program(app.world.machine().environment(), &name)?;

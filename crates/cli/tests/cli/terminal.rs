@@ -85,12 +85,17 @@ impl Drop for Tmux {
     }
 }
 
-/// A command line for a pane: the program in this world, and a mark at its end.
+/// A command line for a pane that lists sessions.
 fn list_command(world: &World, options: &str) -> String {
+    command_line(world, &format!("list --cwd . {options}"))
+}
+
+/// A command line for a pane: the program in this world, and a mark at its end.
+fn command_line(world: &World, words: &str) -> String {
     let (home, work_dir) = (world.home(), world.work_dir());
     format!(
         "cd '{}' && env -i HOME='{}' PATH=\"$PATH\" TERM=\"$TERM\" TMUX=\"$TMUX\" \
-         '{WHOSUP}' list --cwd . {options} 2>/dev/null; echo '{ENDED}'; exec cat",
+         '{WHOSUP}' {words} 2>/dev/null; echo '{ENDED}'; exec cat",
         work_dir.display(),
         home.display()
     )
@@ -225,4 +230,36 @@ fn a_program_in_a_terminal_of_its_own_has_its_pane_and_stops_by_ctrl_z() {
         let list = world.run(["list", "--json"]).sessions();
         (!list.iter().any(is_live)).then_some(())
     });
+}
+
+#[test]
+fn a_command_that_is_printed_cannot_steer_the_terminal() {
+    let world = World::new();
+    let mut gone = StdCommand::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let sidecar = serde_json::json!({
+        "schema_version": 1, "pid": gone.id(), "session_id": "s-1", "work_dir": world.work_dir(),
+        "hostname": rustix::system::uname().nodename().to_str().unwrap(),
+        "started_at": 1_730_000_000.0, "process_start": "1", "process_start_kind": "linux-ticks",
+        "resume": ["touch", "x", "\u{1b}[2K\recho", "\u{202e}"],
+    });
+    let place = ".local/state/agent-sessions/aider/s-1.runtime.json";
+    world.write(place, sidecar.to_string());
+    // A pipe gets the words as they are.
+    let print = ["resume", "--print", "--force", "s-1"];
+    let piped = world.run(print);
+    assert!(
+        piped.out.contains("\u{1b}[2K\recho"),
+        "{} {}",
+        piped.out,
+        piped.err
+    );
+    let command = command_line(&world, &print.join(" "));
+    let Some(tmux) = Tmux::start(&world, 400, &command) else {
+        return;
+    };
+    let text = tmux.ended_text("main", &[]);
+    for shown in ["touch x", r"\u{1b}[2K\u{d}echo", r"\u{202e}"] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
 }
