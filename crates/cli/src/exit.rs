@@ -142,6 +142,9 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             }
             _ => None,
         });
+        IdError::NotFound { home: Some(_), .. } => {
+            Some("`whosup agents` shows the homes; without `--home`, all of them are searched")
+        }
     let of_filter = error.downcast_ref::<FilterError>().and_then(|error| match error {
         FilterError::Directory { .. } => Some(
             "`--cwd` needs an existing directory; `whosup list --all` shows the directories of all sessions",

@@ -269,3 +269,20 @@ fn a_session_that_its_process_has_left_and_still_holds_is_not_resumed() {
     let forced = world.run(&format!("resume --print --force {}", ids[0]));
     assert_eq!(forced.status, 0, "{}", forced.text());
 }
+
+#[test]
+fn a_home_may_be_relative_and_is_named_if_nothing_is_there() {
+    let world = world();
+    // From here to the root, and down again.
+    let here = std::env::current_dir().unwrap();
+    let up = "../".repeat(here.components().count() - 1);
+    for command in ["check", "why", "show", "pid"] {
+        let line = format!("{command} {S1} --home {up}.@HOME@/.claude");
+        assert_eq!(world.run(&line).status, 0, "{command}");
+    }
+    let said = world.run(&format!("check {S1} --home @HOME@/nowhere"));
+    assert_eq!(said.status, 4, "{}", said.text());
+    for named in ["the home `@HOME@/nowhere`", "`whosup agents`"] {
+        assert!(said.err.contains(named), "{}", said.err);
+    }
+}

@@ -26,7 +26,8 @@ pub struct IdQuery {
     /// The session ID or a unique prefix, optionally after its agent and a colon:
     /// `0a022b20`, `codex:01a2`.
     pub id: String,
-    /// The agent's home, if several have the session.
+    /// The agent's home, if several have the session. A relative path counts from the current
+    /// directory.
     pub home: Option<PathBuf>,
 }
 
@@ -55,18 +56,23 @@ pub enum IdError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// Everything was searched, and it does not exist.
-    #[error("no session has an ID that begins with `{text}`")]
+    #[error("no session{} has an ID that begins with `{text}`", of_home(home.as_deref()))]
     NotFound {
         /// What was typed.
         text: String,
+        /// The home that the session was looked for in, if one was given.
+        home: Option<PathBuf>,
     },
     /// It was not found, and not everything could be searched.
     #[error(
-        "cannot determine whether a session has an ID that begins with `{text}`: {unseen} could not be read"
+        "cannot determine whether a session{} has an ID that begins with `{text}`: {unseen} could not be read",
+        of_home(home.as_deref())
     )]
     NotSeen {
         /// What was typed.
         text: String,
+        /// The home that the session was looked for in, if one was given.
+        home: Option<PathBuf>,
         /// How many places.
         unseen: String,
     },
@@ -131,15 +137,17 @@ impl<'a> Wanted<'a> {
             text: text.to_owned(),
             source,
         })?;
-        let home = query.home.as_deref();
-        if let Some(home) = home {
+        // Without a current directory it stays relative, and no session is there.
+        let absolute = |home: &Path| std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
+        let home = query.home.as_deref().map(absolute);
+        if let Some(home) = &home {
             mounts.rely_on(home);
         }
         Ok(Self {
             text,
             agent,
             beginning,
-            home: home.map(|home| mounts.real_path(home)),
+            home: home.map(|home| mounts.real_path(&home)),
             mounts,
         })
     }
@@ -226,18 +234,18 @@ pub(super) fn find<'a>(
         .iter()
         .filter(|problem| hides_sessions(problem, reader.machine().mounts()))
         .count();
-    let text = wanted.text.to_owned();
-    Err(match unseen {
-        0 => IdError::NotFound { text },
-        1 => IdError::NotSeen {
-            text,
-            unseen: "1 place".to_owned(),
-        },
-        more => IdError::NotSeen {
-            text,
-            unseen: format!("{more} places"),
-        },
-    })
+    let (text, home) = (wanted.text.to_owned(), wanted.home);
+    let unseen = match unseen {
+        0 => return Err(IdError::NotFound { text, home }),
+        1 => "1 place".to_owned(),
+        more => format!("{more} places"),
+    };
+    Err(IdError::NotSeen { text, home, unseen })
+}
+
+fn of_home(home: Option<&Path>) -> String {
+    home.map(|home| format!(" of the home `{}`", home.display()))
+        .unwrap_or_default()
 }
 
 fn ambiguous(environment: &Environment, wanted: &Wanted<'_>, sessions: &[&Session]) -> IdError {

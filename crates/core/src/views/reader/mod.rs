@@ -277,6 +277,7 @@ impl<'a> Reader<'a> {
             // The key comes from this very list.
             session: session.ok_or_else(|| IdError::NotFound {
                 text: query.id.clone(),
+                home: query.home.clone(),
             })?,
             sub_agents: sub_agents.len(),
             metered,
