@@ -286,3 +286,47 @@ fn a_home_may_be_relative_and_is_named_if_nothing_is_there() {
         assert!(said.err.contains(named), "{}", said.err);
     }
 }
+
+#[test]
+fn an_agent_without_a_transcript_is_not_idle_according_to_it() {
+    let mut world = World::new();
+    let thread = "019a4f2e-7d3c-7b10-9a55-0c1d2e3f4a5b";
+    let lock = format!(".codex/thread-writer-locks/{thread}.lock");
+    world.write(&lock, "");
+    world.write(".codex/sessions/none", "");
+    let facts = facts(&world.path(&lock), Links::Refuse).unwrap();
+    let file = FileId {
+        device: facts.device,
+        inode: facts.inode,
+    };
+    let codex = RecordedProcess::new(800, 80_000, now_ms() - 60_000)
+        .comm("codex")
+        .argv(&["codex"])
+        .exe("/opt/codex/bin/codex")
+        .cwd(world.work_dir("src/shop"))
+        .tty(136, 1)
+        .holds_at(
+            &world.path(&lock),
+            file,
+            Access::ReadWrite,
+            vec![LockKind::Flock { is_exclusive: true }],
+        );
+    world.add_process(codex);
+    let said = world.run(&format!("why {thread}"));
+    assert!(
+        said.out.contains("It is idle: it has no transcript yet."),
+        "{}",
+        said.text()
+    );
+    // A file of another program's making says nothing of its phase.
+    let sidecar = json!({
+        "schema_version": 1, "pid": 800, "session_id": "c-1", "hostname": "devbox",
+        "work_dir": world.work_dir("src/shop"), "started_at": now_ms() / 1_000 - 30,
+        "process_start": "80000", "process_start_kind": "linux-ticks",
+    });
+    let place = ".local/state/agent-sessions/codex/c-1.runtime.json";
+    world.write(place, sidecar.to_string());
+    let said = world.run("why c-1");
+    assert!(said.out.contains("codex session c-1"), "{}", said.text());
+    assert!(!said.out.contains("It is idle"), "{}", said.text());
+}

@@ -105,6 +105,12 @@ pub struct Sketch {
 }
 
 impl Sketch {
+    /// It waits for its first prompt: there is no transcript, as its adapter saw.
+    #[must_use]
+    pub fn is_unprompted(&self) -> bool {
+        self.lacks_transcript && self.transcript.is_none()
+    }
+
     /// A sketch of which only the key is known.
     #[must_use]
     pub fn new(key: SessionKey) -> Self {

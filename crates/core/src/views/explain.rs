@@ -136,10 +136,11 @@ fn phase(session: &Session) -> Option<String> {
         return None;
     }
     let source = match source {
-        FactSource::Hook => "a hook",
-        FactSource::Registry => "the agent's own record",
-        FactSource::Title => "the title of its terminal",
-        FactSource::Transcript => "its transcript",
+        FactSource::Hook => ", according to a hook",
+        FactSource::Registry => ", according to the agent's own record",
+        FactSource::Title => ", according to the title of its terminal",
+        FactSource::Transcript if session.sketch.is_unprompted() => ": it has no transcript yet",
+        FactSource::Transcript => ", according to its transcript",
     };
     let what = doing
         .waiting_for
@@ -151,9 +152,7 @@ fn phase(session: &Session) -> Option<String> {
         .map(|since| format!(" since {since}"))
         .unwrap_or_default();
     let phase = phase.name();
-    Some(format!(
-        "It is {phase}{what}{since}, according to {source}."
-    ))
+    Some(format!("It is {phase}{what}{since}{source}."))
 }
 
 const fn article(what: WaitingFor) -> &'static str {

@@ -345,6 +345,7 @@ impl Scanning<'_> {
             born_at_ms,
             started_at_ms: born_at_ms,
             is_resumable: false,
+            lacks_transcript: true,
             is_provisional: self.rows_facts.is_some(),
             described: Some(Box::new(Description {
                 model: said.and_then(|said| said.model.clone()),

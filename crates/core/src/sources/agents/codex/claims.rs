@@ -198,6 +198,7 @@ impl<'a> Scanning<'a> {
             last_record_at_ms: tail.found.last_activity_at_ms,
             perhaps_until_ms: tail.perhaps_until_ms,
             transcript: rollout.map(|rollout| rollout.path.clone()),
+            lacks_transcript: rollout.is_none(),
             unclaimed: match is_hosted {
                 true => Unclaimed::Client,
                 false => Unclaimed::NoProcess,

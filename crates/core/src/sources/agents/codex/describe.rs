@@ -24,9 +24,7 @@ pub(super) fn describe(sketch: &Sketch) -> Found<Description> {
         transcript: sketch.transcript.clone(),
         ..Description::default()
     };
-    let is_thread = sketch.born_at_ms.is_some();
-    if is_thread && sketch.transcript.is_none() && sketch.is_headless != Some(true) {
-        // It waits for its first prompt. What others announce is no thread of Codex.
+    if sketch.is_unprompted() && sketch.is_headless != Some(true) {
         description.phase = Some(Phase::Idle);
     }
     let mut problems = Vec::new();

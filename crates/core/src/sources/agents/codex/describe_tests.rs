@@ -98,8 +98,9 @@ fn a_rollout_tells_of_its_session() {
 fn a_thread_without_a_rollout_waits_and_what_others_announce_has_no_phase() {
     let mut thread = sketch(PathBuf::new());
     thread.transcript = None;
+    thread.lacks_transcript = true;
     assert_eq!(describe(&thread).found.phase, Some(Phase::Idle));
-    thread.born_at_ms = None;
+    thread.lacks_transcript = false;
     assert_eq!(describe(&thread).found.phase, None);
 }
 

@@ -23,6 +23,7 @@ impl Scanning<'_> {
             born_at_ms: workspace.created_at_ms,
             last_record_at_ms: last.and_then(|last| last.last_activity_at_ms),
             transcript: session.events.clone(),
+            lacks_transcript: session.events.is_none(),
             facts: self.fact(session, last, &servers).into_iter().collect(),
             clues: self.clues(session),
             is_orphan_when_stale: true,

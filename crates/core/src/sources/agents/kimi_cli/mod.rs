@@ -97,7 +97,7 @@ impl Adapter for KimiCli {
 
     fn describe(&self, sketch: &Sketch) -> Found<Description> {
         // Nor has it a title: that is written when a turn has ended.
-        if sketch.lacks_transcript && sketch.transcript.is_none() {
+        if sketch.is_unprompted() {
             return Found::clean(of_untouched());
         }
         FILES.describe(sketch, |path, found| {

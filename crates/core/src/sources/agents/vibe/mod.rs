@@ -66,9 +66,8 @@ impl Adapter for Vibe {
 
     fn describe(&self, sketch: &Sketch) -> Found<Description> {
         let Some(directory) = &sketch.transcript else {
-            // It waits for its first prompt.
             return Found::clean(Description {
-                phase: Some(Phase::Idle),
+                phase: sketch.is_unprompted().then_some(Phase::Idle),
                 ..Description::default()
             });
         };

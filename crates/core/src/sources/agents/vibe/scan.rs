@@ -198,6 +198,7 @@ impl<'a> Scanning<'a> {
             // It has no prompt: Vibe drops it when the process leaves it.
             sketch.is_provisional = true;
             sketch.is_resumable = false;
+            sketch.lacks_transcript = true;
             return sketch;
         };
         let mut meta = self
