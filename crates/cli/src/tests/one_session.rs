@@ -288,6 +288,25 @@ fn a_home_may_be_relative_and_is_named_if_nothing_is_there() {
 }
 
 #[test]
+fn a_session_whose_file_names_no_command_is_not_called_empty() {
+    let world = World::new();
+    world.write("t.jsonl", "{\"role\":\"user\",\"text\":\"hello\"}\n");
+    for resume in [json!(null), json!([])] {
+        let sidecar = json!({
+            "schema_version": 1, "pid": 4999, "session_id": "s-1", "hostname": "devbox",
+            "work_dir": world.work_dir("src/ops"), "started_at": now_ms() / 1_000 - 60,
+            "transcript": world.path("t.jsonl"), "resume": resume,
+        });
+        let place = ".local/state/agent-sessions/my-agent/s-1.runtime.json";
+        world.write(place, sidecar.to_string());
+        let said = world.run("resume --print --force s-1");
+        assert_eq!(said.status, 2, "{}", said.text());
+        let why = "no command is known that does it";
+        assert!(said.err.contains(why), "{}", said.err);
+    }
+}
+
+#[test]
 fn an_agent_without_a_transcript_is_not_idle_according_to_it() {
     let mut world = World::new();
     let thread = "019a4f2e-7d3c-7b10-9a55-0c1d2e3f4a5b";

@@ -270,8 +270,9 @@ impl<'a> Place<'a> {
         if !self.has_adapter {
             sketch.last_record_at_ms = Some(sidecar.started_at_ms);
             sketch.transcript.clone_from(&sidecar.transcript);
-            sketch.resume = sidecar.resume.as_ref().map(invocation).map(Box::new);
-            sketch.is_resumable = sketch.resume.is_some();
+            let command = sidecar.resume.as_ref().map(invocation);
+            let command = command.filter(|command| !command.argv.is_empty());
+            sketch.resume = command.map(Box::new);
         }
         sketch
     }

@@ -121,8 +121,12 @@ fn circumstances(session: &Session) -> Vec<String> {
             Some(Phase::Idle | Phase::Starting) => " between two turns",
             Some(Phase::Ended) | None => "",
         };
+        let resumed = match session.invocation() {
+            Some(_) => ", and can be resumed",
+            None => "",
+        };
         lines.push(format!(
-            "No exit was recorded: it was orphaned{when}, and can be resumed."
+            "No exit was recorded: it was orphaned{when}{resumed}."
         ));
     }
     lines
