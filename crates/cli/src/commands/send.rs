@@ -110,10 +110,12 @@ fn type_text(app: &mut App<'_>, arguments: &SendArgs, text: &str) -> anyhow::Res
     if typed.is_empty() && !arguments.enter {
         bail!("cannot type into {name}: there is no text");
     }
-    let refusal = refusal(&session).or_else(|| doubt(&session).filter(|_| !arguments.force));
+    let refusal = refusal(&session);
+    let is_final = refusal.is_some();
+    let refusal = refusal.or_else(|| doubt(&session).filter(|_| !arguments.force));
     if let Some((why, status)) = refusal {
         say(app.err, &format!("error: cannot type into {name}: {why}"));
-        if doubt(&session).is_some() && status != ExitStatus::Exited {
+        if !is_final {
             say(
                 app.err,
                 "hint: `whosup show` shows what the session does; `--force` types the text anyway",

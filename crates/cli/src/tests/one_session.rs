@@ -5,7 +5,7 @@ use serde_json::json;
 use whosup_core::process::{Access, FileId, LockKind, RecordedProcess};
 use whosup_core::sidecar::file::{Links, facts};
 
-use super::world::{S1, S2, S3, S4, World, now_ms};
+use super::world::{S1, S2, S3, S4, S5, World, now_ms};
 
 /// A live session, a crashed session, a session of another machine, and an abandoned session.
 fn world() -> World {
@@ -303,6 +303,22 @@ fn a_session_whose_file_names_no_command_is_not_called_empty() {
         assert_eq!(said.status, 2, "{}", said.text());
         let why = "no command is known that does it";
         assert!(said.err.contains(why), "{}", said.err);
+    }
+}
+
+#[test]
+fn force_is_not_offered_where_it_does_not_help() {
+    let mut world = world();
+    let said = world.run(&format!("send {S3} hi --force"));
+    assert_eq!(said.status, 3, "{}", said.text());
+    assert!(!said.err.contains("--force"), "{}", said.err);
+    // It has no pane, and a process that is only inferred.
+    world.add_claude_process(4720, "src/web", &["--resume", S5]);
+    world.write_claude_transcript(S5, "src/web", "Add a page", 3);
+    for more in ["", " --force"] {
+        let said = world.run(&format!("send {S5} hi{more}"));
+        assert_ne!(said.status, 0, "{}", said.text());
+        assert!(!said.err.contains("--force"), "{}", said.err);
     }
 }
 
