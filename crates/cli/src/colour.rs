@@ -42,6 +42,22 @@ pub(crate) fn is_wanted(
     }
 }
 
+/// What `--color` says, also on a command line that is not understood.
+pub(crate) fn asked_for(arguments: impl Iterator<Item = OsString>) -> ColourChoice {
+    let words: Vec<String> = arguments
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let joined = words
+        .iter()
+        .filter_map(|word| word.strip_prefix("--color="));
+    let pairs = words.iter().zip(words.iter().skip(1));
+    let apart = pairs.filter_map(|(name, value)| (name == "--color").then_some(value.as_str()));
+    let mut choices = joined
+        .chain(apart)
+        .filter_map(|choice| ColourChoice::from_str(choice, false).ok());
+    choices.next().unwrap_or(ColourChoice::Auto)
+}
+
 /// Puts a style around a text, or leaves it as it is.
 pub(crate) fn paint(text: &str, style: Style, is_coloured: bool) -> String {
     if is_coloured && !style.is_plain() {
@@ -121,7 +137,7 @@ pub(crate) fn parse_style(text: &str) -> Result<Style, StyleError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ColourChoice, is_wanted, paint, parse_style};
+    use super::{ColourChoice, asked_for, is_wanted, paint, parse_style};
 
     #[track_caller]
     fn check_auto(is_terminal: bool, variables: &[(&str, &str)], expected: bool) {
@@ -155,6 +171,22 @@ mod tests {
         let no_color = |name: &str| (name == "NO_COLOR").then(|| "1".into());
         assert!(is_wanted(ColourChoice::Always, false, no_color));
         assert!(!is_wanted(ColourChoice::Never, true, |_| Some("1".into())));
+    }
+
+    #[test]
+    fn the_option_is_found_on_any_command_line() {
+        for (line, expected) in [
+            ("list --bogus", ColourChoice::Auto),
+            ("--color never list --bogus", ColourChoice::Never),
+            ("help list --color=always", ColourChoice::Always),
+            ("list --color pink", ColourChoice::Auto),
+        ] {
+            assert_eq!(
+                asked_for(line.split(' ').map(Into::into)),
+                expected,
+                "{line}"
+            );
+        }
     }
 
     #[test]

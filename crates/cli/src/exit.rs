@@ -1,11 +1,12 @@
 //! Exit statuses of commands, and error messages for people.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
 use clap::error::{ContextKind, ContextValue};
 use whosup_serve::ServeError;
 use whosup_track::TrackError;
 
+use crate::colour;
 use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
 use whosup_core::reader::{AgentError, FilterError, IdError, reasons};
@@ -72,15 +73,28 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
 
 /// Shows clap's output: help, version, or a usage error.
 pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
-    // Help into a closed pipe is no failure.
-    match without_foreign_text(&mut error) {
-        Some(text) => std::io::stderr().write_all(text.as_bytes()).ok(),
-        None => error.print().ok(),
-    };
+    let text = without_foreign_text(&mut error);
     if error.use_stderr() {
-        ExitStatus::Failed
+        let text = text.unwrap_or_else(|| rendered(&error, io::stderr().is_terminal()));
+        // A failed write to standard error can't be reported anywhere.
+        io::stderr().write_all(text.as_bytes()).ok();
+        return ExitStatus::Failed;
+    }
+    let mut out = io::stdout().lock();
+    let text = rendered(&error, out.is_terminal());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitStatus::Done,
+        Err(error) => report(&error.into(), &mut io::stderr()),
+    }
+}
+
+fn rendered(error: &clap::Error, is_terminal: bool) -> String {
+    let choice = colour::asked_for(std::env::args_os());
+    let text = error.render();
+    if colour::is_wanted(choice, is_terminal, |name| std::env::var_os(name)) {
+        text.ansi().to_string()
     } else {
-        ExitStatus::Done
+        text.to_string()
     }
 }
 
@@ -128,6 +142,9 @@ pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
 
 fn hint(error: &anyhow::Error) -> Option<String> {
     let of_id = error.downcast_ref::<IdError>().and_then(|error| match error {
+        IdError::NotFound { home: Some(_), .. } => {
+            Some("`whosup agents` shows the homes; without `--home`, all of them are searched")
+        }
         IdError::NotFound { .. } => Some("`whosup list --all` shows every session on disk"),
         IdError::NotSeen { .. } => Some("`whosup list --all --problems` shows what could not be read"),
         IdError::Ambiguous { .. } => Some("type more of the ID, or the agent before it: `codex:01a2`; `--home DIR` chooses between homes that have the same ID"),
@@ -142,9 +159,6 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             }
             _ => None,
         });
-        IdError::NotFound { home: Some(_), .. } => {
-            Some("`whosup agents` shows the homes; without `--home`, all of them are searched")
-        }
     let of_filter = error.downcast_ref::<FilterError>().and_then(|error| match error {
         FilterError::Directory { .. } => Some(
             "`--cwd` needs an existing directory; `whosup list --all` shows the directories of all sessions",

@@ -96,3 +96,33 @@ fn the_version_is_shown_without_looking_at_anything() {
     assert_eq!(said.status, 0);
     assert_eq!(said.out, format!("whosup {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn help_and_usage_errors_have_the_colours_that_are_asked_for() {
+    let world = World::new();
+    for words in [&["help", "list"][..], &["list", "-h"], &["list", "--bogus"]] {
+        for (choice, has_colours) in [("always", true), ("never", false), ("auto", false)] {
+            let said = world.run(["--color", choice].iter().chain(words));
+            let shown = said.out + &said.err;
+            assert_eq!(shown.contains('\u{1b}'), has_colours, "{choice}: {shown}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let world = World::new();
+    for words in [&["help", "list"][..], &["list", "--help"], &["--version"]] {
+        let mut command = std::process::Command::new(super::world::WHOSUP);
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        command.args(words).env("HOME", world.home()).stdout(full);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("No space left"), "{error}");
+    }
+}
