@@ -279,7 +279,11 @@ fn what_can_not_be_run_is_reported() {
         let right = format!("error: cannot run `{program}`");
         assert!(words.starts_with(&right), "{words}");
     }
-    for bad in [["--id", "../x"], ["--agent", "My Agent"]] {
+    for bad in [
+        ["--id", "../x"],
+        ["--agent", "My Agent"],
+        ["--agent", "schema"],
+    ] {
         let output = world.run(&[bad[0], bad[1], "--", "true"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
@@ -287,6 +291,9 @@ fn what_can_not_be_run_is_reported() {
     for (program, code) in cases {
         let output = world.run(&["--agent", "a", "--pty", "--", program]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        let named = format!("cannot run `{program}`");
+        assert!(shown.contains(&named), "{shown}");
     }
 }
 

@@ -61,6 +61,10 @@ pub(crate) struct RunArgs {
 }
 
 fn parse_agent(text: &str) -> Result<AgentId, String> {
+    // A sidecar names its agent by the key `NAME_version`, and has a `schema_version`.
+    if text == "schema" {
+        return Err("no sidecar can announce an agent of this name".to_owned());
+    }
     AgentId::parse(text).map_err(|error| error.to_string())
 }
 
@@ -133,7 +137,7 @@ fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
         .skip_while(|character| !character.is_ascii_lowercase())
         .take(whosup_core::sidecar::AGENT_ID_BYTES_MAX)
         .collect();
-    match AgentId::parse(&name) {
+    match parse_agent(&name) {
         Ok(agent) => Ok(agent),
         Err(_) => bail!(
             "cannot derive an agent's name from `{}`: give `--agent NAME`",
@@ -303,10 +307,12 @@ mod tests {
         ] {
             assert_eq!(agent_of(Path::new(program)).unwrap().as_str(), name);
         }
-        let error = agent_of(Path::new("/bin/42")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "cannot derive an agent's name from `/bin/42`: give `--agent NAME`"
-        );
+        for program in ["/bin/42", "/bin/schema"] {
+            let error = agent_of(Path::new(program)).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("cannot derive an agent's name from `{program}`: give `--agent NAME`")
+            );
+        }
     }
 }

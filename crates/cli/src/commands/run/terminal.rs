@@ -252,16 +252,19 @@ fn wait_for_program(pid: u32) {
 /// See [`super::become_program_if_asked`].
 pub(super) fn become_program_if_asked() -> Option<ExitCode> {
     let terminal = env::var_os(TERMINAL)?;
+    let mut words = env::args_os().skip(1);
+    let name = words.next()?;
     let error = match take(&terminal) {
-        Ok(()) => {
-            let mut words = env::args_os().skip(1);
-            let name = words.next()?;
-            Command::new(name).args(words).env_remove(TERMINAL).exec()
-        }
+        Ok(()) => Command::new(&name).args(words).env_remove(TERMINAL).exec(),
         Err(error) => error,
     };
     // For the person at that terminal.
-    writeln!(io::stderr(), "error: cannot run it: {error}").ok();
+    writeln!(
+        io::stderr(),
+        "error: cannot run `{}`: {error}",
+        name.display()
+    )
+    .ok();
     // As in shells: found but not executable, or not found (POSIX, 2.8.2).
     Some(ExitCode::from(match error.kind() {
         io::ErrorKind::NotFound => 127,
