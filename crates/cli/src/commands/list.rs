@@ -214,7 +214,11 @@ fn write_ndjson(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
 
 /// Writes the table for people, with the configured defaults.
 fn write_table(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
-    let arguments = &arguments.with_defaults(&app.world.config()?.list);
+    let given = arguments;
+    let arguments = &given.with_defaults(&app.world.config()?.list);
+    if given.agent.is_empty() {
+        say_unknown_agents(app, &arguments.agent);
+    }
     let columns = arguments.columns();
     let mut form = Row {
         cells: view::cells(&app.world)?,

@@ -371,6 +371,20 @@ fn quiet_ids_are_a_line_each_and_mean_one_session() {
 }
 
 #[test]
+fn an_unknown_agent_in_the_configuration_is_named() {
+    let world = busy_world();
+    world.write(".config/whosup/config.toml", "[list]\nagent = \"nope\"\n");
+    let said = world.run("list");
+    assert!(
+        said.err.contains("`nope` is not a supported agent"),
+        "{}",
+        said.err
+    );
+    let given = world.run("list --agent codex");
+    assert!(!given.err.contains("nope"), "{}", given.err);
+}
+
+#[test]
 fn a_template_shows_fields_of_the_json_and_columns() {
     let world = busy_world();
     let template = r"{id}\t{owner.pid}|{pid}|{state}|{headless}|{{{usage.cost.amount}}}";
