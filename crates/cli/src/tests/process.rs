@@ -196,3 +196,78 @@ fn a_session_that_a_process_has_left_is_not_one_that_it_serves() {
     );
     assert_eq!(world.run(&format!("check {S1}")).status, 1);
 }
+
+/// Announces a session of an agent without an adapter.
+fn announce(world: &World, pid: i32, session: &str, more: &serde_json::Value) {
+    let mut sidecar = json!({
+        "schema_version": 1,
+        "pid": pid,
+        "session_id": session,
+        "work_dir": world.work_dir("src/ops"),
+        "hostname": "devbox",
+        "started_at": now_ms() / 1_000 - 60,
+        "process_start": ticks(pid).to_string(),
+        "process_start_kind": "linux-ticks",
+    });
+    for (key, value) in more.as_object().unwrap() {
+        sidecar[key] = value.clone();
+    }
+    // Readers ignore this key: the directory names the agent.
+    let agent = more["agent"].as_str().unwrap_or("my-agent");
+    let path = format!(".local/state/agent-sessions/{agent}/{session}.runtime.json");
+    world.write(&path, sidecar.to_string());
+}
+
+#[test]
+fn a_process_that_announces_its_sessions_itself_serves_them() {
+    let mut world = World::new();
+    for pid in [4800, 4801, 4802] {
+        world.add_process(process(pid).comm("bot").exe("/opt/bot"));
+    }
+    announce(&world, 4800, "s-1", &json!({}));
+    let sentence = "Process 4800 runs /opt/bot and serves 1 session.";
+    check(&world, 4800, 0, &[sentence, "my-agent session s-1 is live"]);
+    let answer = world.run("why --pid 4800 --json").json();
+    assert_eq!(answer["sessions"][0]["session_id"], "s-1");
+    for session in ["m-1", "m-2"] {
+        announce(&world, 4801, session, &json!({ "serves": "many" }));
+    }
+    let sentence = "Process 4801 runs /opt/bot and serves 2 sessions.";
+    check(&world, 4801, 0, &[sentence, "m-1", "m-2"]);
+    // A launcher may be announced too, by its own agent or another one.
+    let launcher = process(4803)
+        .comm("node")
+        .argv(&["node", "/opt/lib/node_modules/.bin/codex"])
+        .exe("/usr/bin/node");
+    world.add_process(launcher);
+    announce(&world, 4803, "n-1", &json!({}));
+    check(&world, 4803, 3, &["a launcher of codex", "n-1"]);
+    announce(&world, 4803, "n-2", &json!({ "agent": "codex" }));
+    let sentence = "Process 4803 is a launcher of codex and serves 1 session.";
+    check(&world, 4803, 0, &[sentence, "codex session n-2 is live"]);
+    // The claim may be about this process, or about an earlier one of the same PID.
+    announce(
+        &world,
+        4802,
+        "u-1",
+        &json!({ "process_start": null, "process_start_kind": null }),
+    );
+    check(
+        &world,
+        4802,
+        3,
+        &[
+            "Process 4802 runs /opt/bot, which is not a known agent.",
+            "u-1",
+        ],
+    );
+}
+
+#[test]
+fn a_claim_about_another_process_of_that_number_is_not_served() {
+    let mut world = World::new();
+    world.add_process(process(4800).comm("bot").exe("/opt/bot"));
+    announce(&world, 4800, "s-1", &json!({ "process_start": "1" }));
+    announce(&world, 4800, "s-2", &json!({ "hostname": "another" }));
+    check(&world, 4800, 4, &["which is not a known agent"]);
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use whosup_core::adapter::{AgentProcess, Role};
-use whosup_core::judging::verdict::Liveness;
+use whosup_core::judging::verdict::{Liveness, UnknownBecause, Verdict};
 use whosup_core::process::{Pid, Process};
 use whosup_core::sessions::scan::Scanned;
 use whosup_core::sessions::session::Session;
@@ -132,7 +132,7 @@ fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
                 ExitStatus::NoSuchSession,
                 format!("No process has the PID {pid}."),
             );
-            add_dead_claims(&mut said, scanned, pid);
+            add_claims(&mut said, scanned, pid);
             return said;
         }
         Ok(Some(process)) => process,
@@ -141,17 +141,31 @@ fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
         .processes()
         .iter()
         .find(|one| one.process.pid == pid && one.process.stamp == process.stamp);
-    match of_agent {
+    let mut said = match of_agent {
         Some(agent_process) => explain_agent_process(scanned, agent_process),
-        None => explain_stranger(world, scanned, &process),
+        None => explain_other(world, scanned, &process),
+    };
+    let claims = scanned
+        .snapshot
+        .sessions
+        .iter()
+        .flat_map(|one| &one.evidence);
+    let mut claims = claims.filter(|judged| judged.pid == Some(pid));
+    if said.status == ExitStatus::NoSuchSession && claims.any(|judged| may_be_here(judged.verdict))
+    {
+        said.status = ExitStatus::Unknown;
+        add_claims(&mut said, scanned, pid);
     }
+    said
 }
 
-/// Sessions that are claimed to be served by a PID that no process has.
-fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
+/// Sessions that are claimed to be served by this PID, besides those that are shown already. It
+/// may serve one whose answer is unknown.
+fn add_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
+    let shown: Vec<_> = said.sessions.iter().map(|one| one.key.clone()).collect();
     let claimed = scanned.snapshot.sessions.iter().filter(|session| {
         let mut evidence = session.evidence.iter();
-        evidence.any(|judged| judged.pid == Some(pid))
+        evidence.any(|judged| judged.pid == Some(pid)) && !shown.contains(&session.key)
     });
     for session in claimed.take(CLAIMS_SHOWN_MAX) {
         said.sessions.push(session.clone());
@@ -161,7 +175,10 @@ fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
 fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
     let pid = one.process.pid;
     let agent = &one.agent;
+    let sessions = sessions_of(scanned, pid);
     match one.role {
+        // Any process may have announced a session.
+        _ if !sessions.is_empty() => {}
         Role::Launcher => return explain_launcher(scanned, one),
         Role::Auxiliary => {
             let sentence =
@@ -170,11 +187,7 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
         }
         Role::Session | Role::Client | Role::Host => {}
     }
-    let sessions = sessions_of(scanned, pid);
-    let live = sessions
-        .iter()
-        .filter(|session| session.liveness() == Liveness::Live)
-        .count();
+    let live = live_of(&sessions);
     let mut unattributed = scanned.snapshot.unattributed.iter();
     let unattributed = unattributed.find(|other| other.process.process.pid == pid);
     let mut said = match unattributed {
@@ -183,7 +196,10 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
             sessions: Vec::new(),
             status: ExitStatus::Unknown,
         },
-        _ => Said::only(status_by(&sessions), head(one, &sessions, live)),
+        _ => {
+            let what = format!("is {} of {}", role_words(one.role), one.agent);
+            Said::only(status_by(&sessions), head(pid, &what, &sessions, live))
+        }
     };
     // Live sessions come first.
     said.sessions = sessions.into_iter().cloned().collect();
@@ -191,11 +207,9 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
 }
 
 /// What a process is, and how many sessions it has.
-fn head(one: &AgentProcess, sessions: &[&Session], live: usize) -> String {
-    let pid = one.process.pid;
-    let what = format!("{} of {}", role_words(one.role), one.agent);
+fn head(pid: Pid, what: &str, sessions: &[&Session], live: usize) -> String {
     if live == 0 {
-        return format!("Process {pid} is {what}, and no live session of it is known.");
+        return format!("Process {pid} {what}, and no live session of it is known.");
     }
     // A process that could run a session may instead show a session of a host.
     let shows = |session: &&Session| session.client.as_ref().is_some_and(|its| its.pid == pid);
@@ -205,7 +219,7 @@ fn head(one: &AgentProcess, sessions: &[&Session], live: usize) -> String {
         "serves"
     };
     let count = text::count(live, "session", "sessions");
-    format!("Process {pid} is {what} and {verb} {count}.")
+    format!("Process {pid} {what} and {verb} {count}.")
 }
 
 fn status_by(sessions: &[&Session]) -> ExitStatus {
@@ -258,7 +272,9 @@ fn is_below(scanned: &Scanned<'_>, one: &AgentProcess, pid: Pid) -> bool {
     false
 }
 
-fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> Said {
+/// A process that no adapter recognizes: it may have announced sessions itself, as `whosup run`
+/// does for its child.
+fn explain_other(world: &World, scanned: &Scanned<'_>, process: &Process) -> Said {
     let pid = process.pid;
     if process.is_kernel_thread {
         let sentence = format!("Process {pid} is a kernel thread.");
@@ -267,28 +283,22 @@ fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> 
     if process.is_exited {
         let sentence = format!("Process {pid} has exited and is a zombie.");
         let mut said = Said::only(ExitStatus::NoSuchSession, sentence);
-        add_dead_claims(&mut said, scanned, pid);
+        add_claims(&mut said, scanned, pid);
         return said;
     }
-    let table = world.machine().table();
-    let details = table.details(process);
-    let mut said = match (&details.exe, &details.argv) {
-        (Ok(exe), _) => {
-            let exe = text::path(exe, world.home());
-            let sentence = format!("Process {pid} runs {exe}, which is not a known agent.");
-            Said::only(ExitStatus::NoSuchSession, sentence)
-        }
-        (Err(reason), _) => {
-            let sentence = format!(
-                "Process {pid} may or may not be an agent: its executable cannot be read ({reason})."
-            );
-            Said::only(ExitStatus::Unknown, sentence)
-        }
+    let sessions = sessions_of(scanned, pid);
+    let mut said = match sessions.is_empty() {
+        true => explain_stranger(world, process),
+        false => explain_server(world, process, sessions),
     };
-    let agent_above = table.ancestors(process).find_map(|ancestor| {
-        let mut agents = scanned.processes().iter();
-        agents.find(|one| one.process.pid == ancestor.pid)
-    });
+    let agent_above = world
+        .machine()
+        .table()
+        .ancestors(process)
+        .find_map(|ancestor| {
+            let mut agents = scanned.processes().iter();
+            agents.find(|one| one.process.pid == ancestor.pid)
+        });
     if let Some(above) = agent_above {
         said.sentences.push(format!(
             "It runs below process {}, {} of {}.",
@@ -306,8 +316,54 @@ fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> 
                 .push(format!("That process serves session {id}."));
         }
     }
-    add_dead_claims(&mut said, scanned, pid);
+    add_claims(&mut said, scanned, pid);
     said
+}
+
+fn explain_stranger(world: &World, process: &Process) -> Said {
+    let pid = process.pid;
+    match &world.machine().table().details(process).exe {
+        Ok(exe) => {
+            let exe = text::path(exe, world.home());
+            let sentence = format!("Process {pid} runs {exe}, which is not a known agent.");
+            Said::only(ExitStatus::NoSuchSession, sentence)
+        }
+        Err(reason) => {
+            let sentence = format!(
+                "Process {pid} may or may not be an agent: its executable cannot be read ({reason})."
+            );
+            Said::only(ExitStatus::Unknown, sentence)
+        }
+    }
+}
+
+/// A process of an agent without an adapter that serves sessions.
+fn explain_server(world: &World, process: &Process, sessions: Vec<&Session>) -> Said {
+    let exe = &world.machine().table().details(process).exe;
+    let what = match exe {
+        Ok(exe) => format!("runs {}", text::path(exe, world.home())),
+        Err(reason) => format!("runs a program whose path cannot be read ({reason})"),
+    };
+    let live = live_of(&sessions);
+    Said {
+        sentences: vec![head(process.pid, &what, &sessions, live)],
+        status: status_by(&sessions),
+        sessions: sessions.into_iter().cloned().collect(),
+    }
+}
+
+/// The claim may be about this process of its PID.
+const fn may_be_here(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Unknown(UnknownBecause::OtherHost | UnknownBecause::OtherPidNamespace) => false,
+        Verdict::Unknown(_) => true,
+        Verdict::Live(..) | Verdict::Exited(_) => false,
+    }
+}
+
+fn live_of(sessions: &[&Session]) -> usize {
+    let is_live = |session: &&&Session| session.liveness() == Liveness::Live;
+    sessions.iter().filter(is_live).count()
 }
 
 fn sessions_of<'a>(scanned: &'a Scanned<'_>, pid: Pid) -> Vec<&'a Session> {
