@@ -65,7 +65,7 @@ fn write_pages(directory: &Path) -> io::Result<usize> {
 /// removed, not followed.
 fn write_page(path: &Path, page: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => File::create_new(path)?.write_all(page),
     }
 }
