@@ -151,33 +151,38 @@ fn it_ends_with_its_reader_and_refuses_what_would_read_every_session() {
 
 #[test]
 fn without_watches_it_polls_and_reports_that() {
+    check_polling("echo 2 > /proc/sys/user/max_inotify_watches", "no watches");
+}
+
+#[test]
+fn without_an_inotify_instance_it_polls_and_reports_that() {
+    let limit = "echo 0 > /proc/sys/user/max_inotify_instances";
+    check_polling(limit, "max_user_instances");
+}
+
+/// Under a limit of a user namespace (the machine's limit stays), changes come by polling, and a
+/// problem names the limit.
+#[track_caller]
+fn check_polling(limit: &str, named: &str) {
     if !is_root() {
         return;
     }
     let world = World::new();
     let posing = world.pose_as_claude();
     let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
-    // Only the limit of a user namespace; the machine's limit stays.
-    let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"";
+    let script = format!("{limit} && exec \"$0\" \"$@\"");
     let mut command = Command::new("unshare");
-    command.args(["-U", "-r", "sh", "-c", script, WHOSUP]);
+    command.args(["-U", "-r", "sh", "-c", &script, WHOSUP]);
     let mut probe = Command::new("unshare");
     let probe = probe
-        .args(["-U", "-r", "sh", "-c", script, "true"])
+        .args(["-U", "-r", "sh", "-c", &script, "true"])
         .status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("skipped: no limit can be set in a user namespace here");
         return;
     }
     let mut watching = Watching::start_by(&world, command, &["--cwd", "."]);
-    let says_so = |state: &Value| {
-        let mut problems = state["problems"].as_array().unwrap().iter();
-        problems.any(|problem| {
-            let message = problem["message"].as_str().unwrap();
-            message.contains("no watches are left") && message.contains("every 2 s")
-        })
-    };
-    watching.until("the problem", says_so);
+    watching.until("the problem", |state| has_problem(state, named));
     let text = std::fs::read_to_string(&record).unwrap();
     let mut fields: Value = serde_json::from_str(&text).unwrap();
     fields["status"] = json!("busy");
@@ -186,6 +191,15 @@ fn without_watches_it_polls_and_reports_that() {
     let written = Instant::now();
     let seen = watching.until("work", |state| is(state, &world.s1, "phase", "working"));
     assert!(seen - written < EVENT_TIME_MAX, "{:?}", seen - written);
+}
+
+/// Whether it is reported that something is polled, and why.
+fn has_problem(state: &Value, why: &str) -> bool {
+    let mut problems = state["problems"].as_array().unwrap().iter();
+    problems.any(|problem| {
+        let message = problem["message"].as_str().unwrap();
+        message.contains(why) && message.contains("every 2 s")
+    })
 }
 
 #[test]

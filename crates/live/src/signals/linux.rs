@@ -37,7 +37,8 @@ const PROCESSES: u64 = 1 << 32;
 #[derive(Debug)]
 pub struct Signals {
     epoll: OwnedFd,
-    files: Files,
+    /// `None` if the system has no inotify instance left: files are polled.
+    files: Option<Files>,
     clock: OwnedFd,
     waker: Waker,
     processes: HashMap<Pid, (StartStamp, ExitWatch)>,
@@ -99,8 +100,8 @@ impl Signals {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let clock = timerfd_create(TimerfdClockId::Realtime, flags)?;
-        let signals = Self {
-            files: Files::new()?,
+        let mut signals = Self {
+            files: None,
             clock,
             waker: Waker(Arc::new(Wanted {
                 event,
@@ -111,7 +112,8 @@ impl Signals {
             epoll,
         };
         signals.arm_clock()?;
-        signals.listen(signals.files.descriptor(), FILES)?;
+        // Otherwise each look tries again, and reports why not.
+        signals.renew_files().ok();
         signals.listen(&signals.waker.0.event, WAKER)?;
         signals.listen(&signals.clock, CLOCK)?;
         Ok(signals)
@@ -136,14 +138,27 @@ impl Signals {
     }
 
     fn files_again(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
-        if self.files.is_spoilt() {
-            match Files::new() {
-                Ok(files) => self.files = files,
-                Err(error) => watched.fail(format!("cannot watch files: {error}")),
-            }
-            if let Err(error) = self.listen(self.files.descriptor(), FILES) {
-                watched.fail(format!("cannot watch files: {error}"));
-            }
+        if self.files.as_ref().is_none_or(Files::is_spoilt)
+            && let Err(error) = self.renew_files()
+        {
+            watched.fail(format!("cannot watch files: {error}"));
+        }
+        if let Some(files) = &mut self.files {
+            files.watch(machine, watch, watched);
+        }
+    }
+
+    fn renew_files(&mut self) -> Result<(), String> {
+        let files = Files::new()?;
+        self.listen(files.descriptor(), FILES)
+            .map_err(|error| error.to_string())?;
+        self.files = Some(files);
+        Ok(())
+    }
+
+    fn read_files(&mut self, happened: &mut Happened) {
+        if let Some(files) = &mut self.files {
+            files.read(happened);
         }
         self.files.watch(machine, watch, watched);
     }
@@ -195,7 +210,7 @@ impl Signals {
         let mut happened = Happened::default();
         for event in events {
             match event.data.u64() {
-                FILES => self.files.read(&mut happened),
+                FILES => self.read_files(&mut happened),
                 WAKER => {
                     let wanted = self.waker.take();
                     happened.is_stopped |= wanted & STOP != 0;
@@ -222,7 +237,7 @@ impl Signals {
         }
         if !happened.exited.is_empty() {
             // What a process did to files before its exit counts first.
-            self.files.read(&mut happened);
+            self.read_files(&mut happened);
         }
         Ok(happened)
     }

@@ -83,9 +83,11 @@ enum Root {
 }
 
 impl Files {
-    pub(super) fn new() -> io::Result<Self> {
+    /// Watches nothing yet; the error is in words.
+    pub(super) fn new() -> Result<Self, String> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
         Ok(Self {
-            inotify: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
+            inotify: inotify.map_err(|error| words(&error))?,
             places: HashMap::new(),
             known: HashMap::new(),
             roots: BTreeMap::new(),
@@ -370,6 +372,11 @@ fn words(error: &Errno) -> String {
     match *error {
         Errno::NOSPC => {
             "no watches are left; `sysctl fs.inotify.max_user_watches` sets how many there are"
+                .to_owned()
+        }
+        Errno::MFILE => {
+            "no inotify instances or descriptors are left; `sysctl fs.inotify.max_user_instances` and \
+             `ulimit -n` set how many there are"
                 .to_owned()
         }
         other => io::Error::from(other).to_string(),
