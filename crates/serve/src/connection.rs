@@ -23,8 +23,8 @@ use crate::server::Server;
 
 /// How many connections there are at most; fewer if the system's limit on files is lower.
 const CONNECTIONS_MAX: usize = 2_048;
-/// How many files are reserved for other uses.
-const FILES_SPARE: u64 = 256;
+/// How many descriptors are reserved for looks.
+const FILES_SPARE: u64 = 64;
 /// How long the headers of a request may take, also between two requests.
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to agree on TLS.
@@ -49,7 +49,8 @@ pub(crate) enum Accept {
 /// Raises the limit on files to what connections need, if possible.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
-    let wanted = u64::try_from(CONNECTIONS_MAX).unwrap_or(u64::MAX) + FILES_SPARE;
+    // As many as connections take the engine may need to watch processes.
+    let wanted = 2 * u64::try_from(CONNECTIONS_MAX).unwrap_or(u64::MAX) + FILES_SPARE;
     let Some(current) = limit.current.filter(|current| *current < wanted) else {
         return;
     };
@@ -64,8 +65,9 @@ pub(crate) fn raise_limit() {
 
 fn connections_max() -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let files = usize::try_from(files.saturating_sub(FILES_SPARE)).unwrap_or(usize::MAX);
-    files.clamp(16, CONNECTIONS_MAX)
+    // With a small limit, few connections: a look without descriptors fails.
+    let most = (files.saturating_sub(FILES_SPARE) / 2).max(files / 8);
+    usize::try_from(most).map_or(CONNECTIONS_MAX, |most| most.clamp(1, CONNECTIONS_MAX))
 }
 
 /// Accepts connections, and answers each in a task of its own.

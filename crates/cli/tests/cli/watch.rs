@@ -203,6 +203,22 @@ fn has_problem(state: &Value, why: &str) -> bool {
 }
 
 #[test]
+fn few_descriptors_are_left_to_looks_and_exits_are_found_by_polling() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 32 && exec \"$0\" \"$@\"", WHOSUP]);
+    let mut watching = Watching::start_by(&world, command, &["--cwd", "."]);
+    watching.until("the problem", |state| has_problem(state, "ulimit -n"));
+    posing.kill();
+    posing.reap();
+    watching.until("the exit", |state| {
+        session_in(state, &world.s1).is_none_or(|session| session["liveness"] == "exited")
+    });
+}
+
+#[test]
 fn earlier_reports_come_first_with_since() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);

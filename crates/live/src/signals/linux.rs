@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime,
     timerfd_create, timerfd_settime,
@@ -24,6 +25,8 @@ use super::{Happened, WAIT_MAX, Watched};
 
 /// How many events are read at once.
 const EVENTS_MAX: usize = 64;
+/// How many descriptors are reserved for looks and for what else the process does.
+const DESCRIPTORS_SPARE: u64 = 64;
 /// A date that never comes, in seconds since 1970.
 const NEVER_S: i64 = 1 << 40;
 
@@ -160,7 +163,6 @@ impl Signals {
         if let Some(files) = &mut self.files {
             files.read(happened);
         }
-        self.files.watch(machine, watch, watched);
     }
 
     fn watch_processes(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
@@ -169,10 +171,18 @@ impl Signals {
             .retain(|pid, (stamp, _)| is_wanted(pid, stamp));
         self.exited.retain(|pid, stamp| is_wanted(pid, stamp));
         let backend = machine.table().backend();
+        let most = processes_max();
         let mut failed = None;
         for (pid, stamp) in &watch.processes {
             if self.processes.contains_key(pid) || self.exited.contains_key(pid) {
                 continue;
+            }
+            if self.processes.len() >= most {
+                failed = Some(format!(
+                    "only {most} of {} can be watched; `ulimit -n` sets how many descriptors there are",
+                    watch.processes.len()
+                ));
+                break;
             }
             match backend.watch_exit(*pid, stamp) {
                 Ok(Some(exit)) => match self.listen(&exit, PROCESSES | token(*pid)) {
@@ -278,6 +288,13 @@ impl Watched {
         self.problems
             .push(format!("{why}; it is looked at every 2 s"));
     }
+}
+
+/// How many processes can be watched: each takes a descriptor, and a look without descriptors
+/// fails. Half of what is not reserved is for other uses, such as connections.
+fn processes_max() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit.saturating_sub(DESCRIPTORS_SPARE) / 2).unwrap_or(usize::MAX)
 }
 
 fn token(pid: Pid) -> u64 {
