@@ -1,6 +1,7 @@
 //! One look at the machine, as `whosup list` takes it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -8,6 +9,7 @@ use whosup_core::adapter::claim::SessionKey;
 use whosup_core::adapter::{Depth, Description};
 use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
+use whosup_core::machine::problem::Problem;
 use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
 use whosup_core::sessions::scan::Judged;
@@ -184,24 +186,57 @@ fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
     scanned.snapshot.unattributed.clear();
     reader.describe(&mut scanned, |session| lost.contains(&session.key));
     let machine = reader.machine();
+    let unread = unread_paths(&seen.rows.problems, &scanned.snapshot.problems);
     for key in lost {
+        let before = &before.sessions[&key];
+        let is_unread = is_named_below(before, &unread);
         let mut found = scanned.snapshot.sessions.iter();
-        let gone = match found.find(|session| session.key == key) {
-            // What lives by now is for the next look.
-            Some(session) => gone(machine, session),
-            None => nowhere(machine, &before.sessions[&key]),
+        let found = found.find(|session| session.key == key);
+        let gone = match found.map(|session| (session, session.liveness())) {
+            // One of the two looks failed, or it began in between.
+            Some((session, Liveness::Live)) => {
+                seen.watch.add_session(session, machine.now_ms());
+                let row = Arc::new(row_of(machine, session));
+                seen.rows.sessions.insert(key, row);
+                continue;
+            }
+            Some((session, Liveness::Exited)) => gone(machine, session),
+            None if has_owner_exited(machine, before) => {
+                vanished(before, Verdict::of_vanished(true), Why::Exited)
+            }
+            // Not being able to look is never absence.
+            _ if is_unread => {
+                let unread = vanished(before, Verdict::of_unread(), Why::Hidden);
+                seen.rows.sessions.insert(key, unread.row);
+                continue;
+            }
+            Some((session, Liveness::Unknown)) => gone(machine, session),
+            None => vanished(before, Verdict::of_vanished(false), Why::Hidden),
         };
         seen.gone.insert(key, gone);
     }
 }
 
-/// A session that is no longer anywhere on disk: it has exited if its process has, and
-/// else nothing names it any more.
-fn nowhere(machine: &Machine, before: &Row) -> Gone {
+/// The files and directories that neither look could read.
+fn unread_paths(seen: &[Value], scanned: &[Problem]) -> BTreeSet<PathBuf> {
+    let seen = seen.iter().filter_map(|problem| problem["path"].as_str());
+    let scanned = scanned.iter().filter_map(|problem| problem.path.clone());
+    seen.map(PathBuf::from).chain(scanned).collect()
+}
+
+/// Whether the session was known by a file that is one of these, or lies below one of them.
+fn is_named_below(before: &Row, paths: &BTreeSet<PathBuf>) -> bool {
+    let evidence = before.session.get("evidence").and_then(Value::as_array);
+    let mut named = evidence
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["path"].as_str());
+    named.any(|named| paths.iter().any(|path| Path::new(named).starts_with(path)))
+}
+
+/// A session that is no longer found anywhere on disk.
+fn vanished(before: &Row, verdict: Verdict, why: Why) -> Gone {
     let mut row = before.clone();
-    let has_exited = has_owner_exited(machine, &before.session["owner"]);
-    let verdict = Verdict::of_vanished(has_exited);
-    let why = if has_exited { Why::Exited } else { Why::Hidden };
     let words = [
         ("liveness", verdict.liveness().name()),
         ("reason", verdict.reason()),
@@ -216,7 +251,10 @@ fn nowhere(machine: &Machine, before: &Row) -> Gone {
     Gone { why, row }
 }
 
-fn has_owner_exited(machine: &Machine, owner: &Value) -> bool {
+fn has_owner_exited(machine: &Machine, before: &Row) -> bool {
+    let Some(owner) = before.session.get("owner") else {
+        return false;
+    };
     let pid = owner["pid"].as_i64().and_then(|pid| Pid::new(pid).ok());
     let is_same = |stamp: &str| owner["start_stamp"].as_str() == Some(stamp);
     pid.is_some_and(|pid| match machine.table().probe(pid) {

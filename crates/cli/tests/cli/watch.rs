@@ -219,6 +219,26 @@ fn few_descriptors_are_left_to_looks_and_exits_are_found_by_polling() {
 }
 
 #[test]
+fn a_session_whose_directory_cannot_be_listed_is_unknown_and_comes_back() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut watching = Watching::start(&world);
+    watching.until("life", |state| is(state, &world.s1, "liveness", "live"));
+    // A link that leads to itself: also root can't list that.
+    let directory = record.parent().unwrap();
+    let aside = directory.with_extension("aside");
+    std::fs::rename(directory, &aside).unwrap();
+    std::os::unix::fs::symlink(directory, directory).unwrap();
+    watching.until("doubt", |state| {
+        is(state, &world.s1, "liveness", "unknown") && is(state, &world.s1, "reason", "unreadable")
+    });
+    std::fs::remove_file(directory).unwrap();
+    std::fs::rename(&aside, directory).unwrap();
+    watching.until("life", |state| is(state, &world.s1, "liveness", "live"));
+}
+
+#[test]
 fn earlier_reports_come_first_with_since() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);

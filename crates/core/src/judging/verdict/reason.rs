@@ -160,6 +160,12 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a session that was known, when a look could not read what names it.
+    #[must_use]
+    pub const fn of_unread() -> Self {
+        Self::Unknown(UnknownBecause::Unreadable)
+    }
+
     /// The answer without its reason.
     #[must_use]
     pub const fn liveness(self) -> Liveness {
