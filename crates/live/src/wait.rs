@@ -1,6 +1,6 @@
 //! Waits until sessions reach a given state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub struct Wait {
     pub until: Until,
     /// Sessions that are at the target already do not count.
     pub is_next: bool,
-    /// The filter of [`Whom::Any`] and [`Whom::Every`].
+    /// The filter of [`Whom::Any`] and [`Whom::Every`]. It chooses sessions by what they are at the
+    /// start; any session counts also once it comes to match.
     pub filter: Filter,
 }
 
@@ -164,7 +165,8 @@ pub struct Waiting {
 #[derive(Debug)]
 enum Meant {
     One(SessionKey),
-    Any,
+    /// Those that have matched the filter so far.
+    Any(BTreeSet<SessionKey>),
     Every(Vec<SessionKey>),
 }
 
@@ -242,13 +244,7 @@ impl Waiting {
             // It may have exited since it was found, and is not in the view then.
             self.known.find(self.world.as_mut(), id)?;
         }
-        let known = &mut self.known;
-        let meant = self.meant.get_or_insert_with(|| known.begin(&self.wait));
-        let waited = known.judge(&self.wait, meant);
-        if waited.is_none() && self.wait.is_next && known.first.is_empty() {
-            known.first.clone_from(&known.sessions);
-        }
-        Ok(waited)
+        Ok(self.known.step(&self.wait, &mut self.meant))
     }
 }
 
@@ -299,19 +295,37 @@ impl Known {
     /// The sessions to wait for, by those that exist at the start.
     fn begin(&self, wait: &Wait) -> Meant {
         if matches!(wait.whom, Whom::Any) {
-            return Meant::Any;
+            return Meant::Any(BTreeSet::new());
         }
-        let sessions = self.sessions.iter();
-        let wanted = sessions.filter(|(_, session)| {
-            let has = |names: &std::collections::BTreeSet<String>, field: &str| {
+        let wanted = self.matching(&wait.filter).filter(|key| {
+            let session = &self.sessions[key];
+            session["parent_session_id"].is_null() && session["liveness"] != "exited"
+        });
+        Meant::Every(wanted.collect())
+    }
+
+    /// The sessions that match the filter now.
+    fn matching(&self, filter: &Filter) -> impl Iterator<Item = SessionKey> {
+        let sessions = self.sessions.iter().filter(|(_, session)| {
+            let has = |names: &BTreeSet<String>, field: &str| {
                 names.is_empty() || session[field].as_str().is_some_and(|is| names.contains(is))
             };
-            has(&wait.filter.liveness, "liveness")
-                && has(&wait.filter.phases, "phase")
-                && session["parent_session_id"].is_null()
-                && session["liveness"] != "exited"
+            has(&filter.liveness, "liveness") && has(&filter.phases, "phase")
         });
-        Meant::Every(wanted.map(|(key, _)| key.clone()).collect())
+        sessions.map(|(key, _)| key.clone())
+    }
+
+    /// Chooses the sessions to wait for, and returns the result, if the wait is over.
+    fn step(&mut self, wait: &Wait, meant: &mut Option<Meant>) -> Option<Waited> {
+        let meant = meant.get_or_insert_with(|| self.begin(wait));
+        if let Meant::Any(keys) = meant {
+            keys.extend(self.matching(&wait.filter));
+        }
+        let waited = self.judge(wait, meant);
+        if waited.is_none() && wait.is_next && self.first.is_empty() {
+            self.first.clone_from(&self.sessions);
+        }
+        waited
     }
 
     /// The result, if the wait is over.
@@ -320,9 +334,9 @@ impl Known {
             Meant::One(key) => vec![key],
             Meant::Every(keys) if keys.is_empty() => return Some(Waited::NoSession),
             Meant::Every(keys) => keys.iter().collect(),
-            Meant::Any => self.sessions.keys().collect(),
+            Meant::Any(keys) => keys.iter().collect(),
         };
-        let is_any = matches!(meant, Meant::Any);
+        let is_any = matches!(meant, Meant::Any(_));
         let outcomes = keys.iter().filter_map(|key| {
             let session = self.sessions.get(*key)?;
             Some((session, self.outcome(wait, key, session)))
@@ -375,3 +389,6 @@ impl Waited {
         json!({ "outcome": outcome, "sessions": sessions })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,8 @@ Examples:
 
 Exit status: 0 reached, 1 exited before, 2 usage error or failure, 3 unknown and nothing that
 runs can change that, 4 no such session, 124 timed out. A state that is reached already
-counts, unless --next is given.";
+counts, unless --next is given. --liveness and --phase choose sessions by what they are when the
+wait begins; --any also waits for those that come to match later.";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
