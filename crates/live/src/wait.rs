@@ -175,8 +175,8 @@ enum Meant {
 struct Known {
     /// The current sessions.
     sessions: BTreeMap<SessionKey, SessionFields>,
-    /// The sessions at the start, if these do not count.
-    first: BTreeMap<SessionKey, SessionFields>,
+    /// The sessions at the start, which do not count as they are; `None` until the first message.
+    first: Option<BTreeMap<SessionKey, SessionFields>>,
     unattributed: Vec<Value>,
 }
 
@@ -322,8 +322,8 @@ impl Known {
             keys.extend(self.matching(&wait.filter));
         }
         let waited = self.judge(wait, meant);
-        if waited.is_none() && wait.is_next && self.first.is_empty() {
-            self.first.clone_from(&self.sessions);
+        if waited.is_none() && wait.is_next && self.first.is_none() {
+            self.first = Some(self.sessions.clone());
         }
         waited
     }
@@ -364,10 +364,12 @@ impl Known {
 
     fn outcome(&self, wait: &Wait, key: &SessionKey, session: &SessionFields) -> Outcome {
         let outcome = wait.until.judge(session, &self.unattributed);
-        let is_first = || match self.first.get(key) {
-            Some(first) => is_same_phase(first, session),
-            // All is as at the start, or the session is new.
-            None => self.first.is_empty(),
+        let is_first = || match &self.first {
+            // A session that was not there at the start is new.
+            Some(first) => first
+                .get(key)
+                .is_some_and(|first| is_same_phase(first, session)),
+            None => true,
         };
         if outcome == Outcome::Reached && wait.is_next && is_first() {
             return Outcome::NotYet;

@@ -92,3 +92,13 @@ fn any_and_all_take_the_filters_by_what_sessions_are_before_the_target() {
     let orphan: Shown = &[("a", "exited", "idle")];
     assert_eq!(wait(Whom::Any, "exited", false, live, &[orphan]), None);
 }
+
+#[test]
+fn the_next_session_counts_also_if_there_was_none_at_the_start() {
+    let next = |views: &[Shown]| wait(Whom::Any, "idle", true, Filter::default(), views);
+    let new: Shown = &[("a", "live", "idle")];
+    assert_eq!(next(&[&[], new]).as_deref(), Some("a"));
+    assert_eq!(next(&[new, new]), None);
+    let other: Shown = &[("b", "live", "idle")];
+    assert_eq!(next(&[new, other]).as_deref(), Some("b"));
+}
