@@ -26,7 +26,7 @@ use crate::server::Server;
 
 /// When a client reconnects, in milliseconds.
 const RETRY_MS: u32 = 2_000;
-/// How often a comment is sent when nothing happens: proxies close silent connections.
+/// How often a comment is sent, because proxies close silent connections, and the token is checked.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// The maximum size of one chunk, in bytes.
 const PIECE_BYTES_MAX: usize = 256 << 10;
@@ -70,6 +70,7 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
         server,
         has_begun: false,
         is_over: false,
+        alive_at: Instant::now() + ALIVE_EVERY,
         _permit: permit.map_err(|_| busy())?,
     };
     let pieces = unfold(reading, |mut reading| async move {
@@ -101,6 +102,8 @@ struct Reading {
     token: Option<String>,
     has_begun: bool,
     is_over: bool,
+    /// When the next comment is due.
+    alive_at: Instant,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -115,8 +118,15 @@ impl Reading {
             // Writing to a `String` can't fail.
             let _ = write!(piece, "retry: {RETRY_MS}\n\n");
         }
-        let alive_at = Instant::now() + ALIVE_EVERY;
         loop {
+            if self.alive_at <= Instant::now() {
+                // A revoked token ends the stream, also one that is never silent.
+                if !self.is_permitted() {
+                    return None;
+                }
+                self.alive_at = Instant::now() + ALIVE_EVERY;
+                piece.push_str(":\n\n");
+            }
             self.changes.mark_unchanged();
             self.take(&mut piece);
             if !piece.is_empty() {
@@ -131,17 +141,17 @@ impl Reading {
                     let data = resources::data(&self.server, &self.filter, &sample);
                     return Some(format!("event: resources\ndata: {data}\n\n").into());
                 }
-                () = sleep_until(alive_at) => {
-                    // A revoked token ends the stream.
-                    let is_known = |token: &String| self.server.tokens.is(token);
-                    let is_permitted = self.token.as_ref().is_some_and(is_known);
-                    return is_permitted.then(|| Bytes::from_static(b":\n\n"));
-                }
+                () = sleep_until(self.alive_at) => true,
             };
             if !changed {
                 return None;
             }
         }
+    }
+
+    fn is_permitted(&self) -> bool {
+        let is_known = |token: &String| self.server.tokens.is(token);
+        self.token.as_ref().is_some_and(is_known)
     }
 
     /// Collects what there is to send.

@@ -167,8 +167,15 @@ fn a_stream_ends_when_its_token_is_replaced() {
     let server = Server::start(&world);
     let mut stream = Stream::open(&server, &path(&world), &[]);
     assert_eq!(stream.next().kind, "snapshot");
+    // One that is never silent, because resources come every two seconds.
+    let busy = format!("{}&resources=1", path(&world));
+    let mut busy = Stream::open(&server, &busy, &[]);
+    assert_eq!(busy.next().kind, "snapshot");
     let replaced = world.run(["serve", "--new-token"]);
     assert_eq!(replaced.status, 0);
     // It is asked at the next comment.
     assert!(stream.ends());
+    wait_for("the other stream to end", || {
+        busy.next_if_any().is_none().then_some(())
+    });
 }
