@@ -115,6 +115,27 @@ describe("the dashboard", () => {
     await context.close();
   });
 
+  test("a page whose token was replaced says so, and goes on with the new one", async () => {
+    const session = await world.start({ title: "Rename the module", status: "idle" });
+    const { page, context } = await open(server.url);
+    await row(page, session).waitFor({ timeout: SOON });
+    server.url = world.newToken(process.env.WHOSUP);
+    // The server ends the stream within 15 s, and the page connects again after 2 s.
+    await page.locator('#connection[data-state="refused"]').waitFor({ timeout: 20000 + SOON });
+    assert.match(await page.locator("#connection").textContent(), /what is shown is \d+s old/);
+    assert.match(await page.locator("#announce").textContent(), /not valid any more/);
+    assert.equal(await page.locator("body.stale").count(), 1);
+    await checkAccessible(page, "refused");
+    await page.getByLabel("Token").fill(server.url);
+    await page.getByRole("button", { name: "Connect" }).click();
+    await page.locator('#connection[data-state="open"]').waitFor({ timeout: SOON });
+    await page.locator("body:not(.stale)").waitFor({ timeout: SOON });
+    assert.equal(await page.getByText("This page needs the token").count(), 0);
+    await context.close();
+    await world.kill(session);
+    await dismiss(session);
+  });
+
   test("texts of agents stay text", async () => {
     const hostile = [
       '<img src=x onerror="document.title=`owned`;alert(1)">',

@@ -81,6 +81,12 @@ export class World {
     return { url: text.split("\n")[0], child };
   }
 
+  /// Replaces the token of the running server, and returns the address with the new one.
+  newToken(whosup) {
+    const made = spawnSync(whosup, ["serve", "--new-token"], { env: { HOME: this.home, PATH: process.env.PATH }, encoding: "utf8" });
+    return made.stdout.split("\n")[0];
+  }
+
   async end() {
     const running = [...this.children].filter((child) => child.exitCode === null && child.signalCode === null);
     await Promise.all(running.map(async (child) => {

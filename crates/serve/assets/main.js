@@ -80,7 +80,8 @@ function showNotice(shown, view) {
   const place = at("notice");
   const isFiltered = view.words.length > 0 || view.agent !== "";
   let key = "none";
-  if (!model.has) key = connection.state === "refused" ? "refused" : connection.state === "lost" ? "unreached" : "none";
+  if (connection.state === "refused") key = "refused";
+  else if (!model.has) key = connection.state === "lost" ? "unreached" : "none";
   else if (shown === 0) key = isFiltered ? "filtered" : "empty";
   place.hidden = key === "none";
   if (place.dataset.key === key) return;
@@ -134,19 +135,15 @@ function showProblems() {
 }
 
 function showConnection(now) {
-  const words = {
-    connecting: "Connecting…",
-    open: "Live",
-    lost: `Reconnecting; what is shown is ${age(connection.since, now)} old`,
-    refused: "Not permitted",
-  };
+  const isStale = connection.state !== "open" && model.has;
+  const words = { connecting: "Connecting…", open: "Live", lost: "Reconnecting", refused: "Not permitted" }[connection.state];
   const place = at("connection");
   setAttribute(place, "data-state", connection.state);
   // Announced once, not every second.
-  setAttribute(place, "aria-live", connection.state === "lost" ? "off" : "polite");
-  setText(place, words[connection.state]);
+  setAttribute(place, "aria-live", isStale ? "off" : "polite");
+  setText(place, isStale ? `${words}; what is shown is ${age(connection.since, now)} old` : words);
   place.title = connection.why;
-  document.body.classList.toggle("stale", connection.state === "lost" && model.has);
+  document.body.classList.toggle("stale", isStale);
 }
 
 function start() {
@@ -159,9 +156,11 @@ function start() {
     },
     (state, why = "", actions = "") => {
       if (state === "open") allow(actions);
-      if (state !== connection.state) connection.since = Date.now();
+      // What is shown is as old as the last moment that the stream was open.
+      if ((state === "open") !== (connection.state === "open")) connection.since = Date.now();
       if (state === "lost" && connection.state === "open") announce("The connection is lost. Reconnecting.");
       Object.assign(connection, { state, why });
+      if (state === "refused" && model.has) announce("The token is not valid any more. What is shown is old; enter the new token.");
       if (state === "open") loadTimeline(Number(at("span").value)).then(drawSoon);
       drawSoon();
     },
