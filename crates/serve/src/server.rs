@@ -1,8 +1,11 @@
 //! The server: its shared state, and its life.
 
 use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
@@ -42,6 +45,8 @@ const COUNTS_WAITING_MAX: usize = 8;
 const STREAMS_MAX: usize = 512;
 /// How long running requests may continue when the server ends.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
+/// How many descriptors the server's own threads and signals take.
+const DESCRIPTORS: usize = 16;
 
 /// The parts of a server.
 pub struct Options {
@@ -94,7 +99,8 @@ pub(crate) struct Tally {
     pub(crate) refused_connections: AtomicU64,
 }
 
-/// Serves until SIGTERM, SIGINT or SIGHUP. Calls `began` once requests are answered.
+/// Serves until SIGTERM, SIGINT or SIGHUP. Calls `began` once all is there to answer requests, and
+/// before the first one is answered.
 ///
 /// # Errors
 ///
@@ -107,6 +113,7 @@ pub fn serve<E: From<ServeError>>(
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)
         .max_blocking_threads(LOOKING_THREADS_MAX)
+    try_out().map_err(ServeError::Runtime)?;
         .thread_name("whosup-serve")
         .enable_all()
         .build()
@@ -130,13 +137,30 @@ pub fn serve<E: From<ServeError>>(
 fn bad_config(error: &WorldError) -> Failure {
     let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
     Failure::new(status, ErrorCode::BadConfig.name(), in_full(error))
+/// Finds out whether there are threads and descriptors: tokio panics without some of them, and
+/// without others it answers no request.
+fn try_out() -> io::Result<()> {
+    let stderr = io::stderr();
+    let descriptors = (0..DESCRIPTORS).map(|_| rustix::io::dup(&stderr));
+    descriptors.collect::<Result<Vec<OwnedFd>, _>>()?;
+    let gate = Mutex::new(());
+    thread::scope(|threads| {
+        // They end when all have begun.
+        let _closed = gate.lock();
+        (0..THREADS + LOOKING_THREADS_MAX).try_for_each(|_| {
+            let begun = thread::Builder::new().spawn_scoped(threads, || drop(gate.lock()));
+            begun.map(drop)
+        })
+    })
+}
+
 }
 
 /// The signals that end the server.
 struct Signals([tokio::signal::unix::Signal; 3]);
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    fn new() -> io::Result<Self> {
         Ok(Self([
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,

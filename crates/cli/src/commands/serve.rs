@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use whosup_core::judging::verdict::Verdict;
 use whosup_core::machine::Machine;
@@ -108,26 +108,27 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
         commands: Box::new(Commands::of(&app.world)),
         allows_actions: arguments.allow_actions,
     };
-    let announced = announce(tokens.directory(), &endpoint)?;
-    let served = if has_lost_the_race(&announced, &tokens) {
-        Err(anyhow::anyhow!(
-            "another server was started at the same time"
-        ))
-    } else {
-        serve(bound, options, || {
-            writeln!(app.out, "{url}")?;
-            app.out.flush()?;
-            say_how_to_end(app, arguments);
-            if arguments.open
-                && let Err(error) = open(&tokens, &url)
-            {
-                let words = format!("warning: {error:#}; open the address above in a browser");
-                say(app.err, &crate::text::visible(&words));
-            }
-            anyhow::Ok(())
-        })
-    };
-    announced.end()?;
+    let mut announced = None;
+    let served = serve(bound, options, || {
+        // Only a server that can answer is announced.
+        let announced = announced.insert(announce(tokens.directory(), &endpoint)?);
+        if has_lost_the_race(announced, &tokens) {
+            bail!("another server was started at the same time");
+        }
+        writeln!(app.out, "{url}")?;
+        app.out.flush()?;
+        say_how_to_end(app, arguments);
+        if arguments.open
+            && let Err(error) = open(&tokens, &url)
+        {
+            let words = format!("warning: {error:#}; open the address above in a browser");
+            say(app.err, &crate::text::visible(&words));
+        }
+        Ok(())
+    });
+    if let Some(announced) = announced {
+        announced.end()?;
+    }
     served.map(|()| ExitStatus::Done)
 }
 

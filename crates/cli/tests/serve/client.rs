@@ -35,7 +35,7 @@ pub(crate) fn whosup(world: &World) -> Command {
     command
 }
 
-fn in_home(command: &mut Command, world: &World) {
+pub(crate) fn in_home(command: &mut Command, world: &World) {
     command
         .env_clear()
         .env("HOME", world.home())

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use crate::client::{Server, whosup};
+use crate::client::{Server, in_home, whosup};
 use crate::world::{WHOSUP, World, said, wait_for};
 
 fn run(world: &World, arguments: &[&str]) -> crate::world::Said {
@@ -201,4 +201,18 @@ fn a_server_that_is_started_by_tls_files_speaks_tls() {
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn a_server_that_gets_too_few_descriptors_ends_with_an_error_and_is_not_announced() {
+    let world = World::new();
+    let mut command = Command::new("sh");
+    in_home(&mut command, &world);
+    command.args(["-c", "ulimit -n 13 && exec \"$0\" \"$@\"", WHOSUP]);
+    let refused = command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let refused = refused.output().unwrap();
+    let err = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{err}");
+    assert!(err.contains("oo many open files"), "{err}");
+    assert_eq!(run(&world, &["--status"]).status, 4, "it is announced");
 }
