@@ -30,11 +30,13 @@ use crate::token::Tokens;
 /// How many threads answer requests.
 const THREADS: usize = 2;
 /// How many threads scan the machine, read files or run actions.
-const LOOKING_THREADS_MAX: usize = 12;
+const LOOKING_THREADS_MAX: usize = 16;
 /// How many such requests are answered at once.
 const LOOKS_MAX: usize = 4;
 /// How many requests may wait for such a thread.
 const LOOKS_WAITING_MAX: usize = 64;
+/// How many clients are sent everything on disk at once: such a look takes as long as they read.
+const WALKS_MAX: usize = 4;
 /// How many actions run at once: an action that stops a process may wait for the exit.
 const ACTS_MAX: usize = 3;
 /// How many actions may wait for a place.
@@ -43,10 +45,10 @@ const ACTS_WAITING_MAX: usize = 32;
 const COUNTS_WAITING_MAX: usize = 8;
 /// How many clients may read the stream of changes.
 const STREAMS_MAX: usize = 512;
-/// How long running requests may continue when the server ends.
-const END_TIME_MAX: Duration = Duration::from_secs(1);
 /// How many descriptors the server's own threads and signals take.
 const DESCRIPTORS: usize = 16;
+/// How long running requests may continue when the server ends.
+const END_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The parts of a server.
 pub struct Options {
@@ -80,6 +82,7 @@ pub(crate) struct Server {
     pub(crate) changes: watch::Sender<()>,
     pub(crate) streams: Arc<Semaphore>,
     looks: Gate,
+    pub(crate) walks: Gate,
     pub(crate) acts: Gate,
     pub(crate) counts: Gate,
     /// A look for changes without events was requested and has not started.
@@ -110,10 +113,10 @@ pub fn serve<E: From<ServeError>>(
     options: Options,
     began: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
+    try_out().map_err(ServeError::Runtime)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(THREADS)
         .max_blocking_threads(LOOKING_THREADS_MAX)
-    try_out().map_err(ServeError::Runtime)?;
         .thread_name("whosup-serve")
         .enable_all()
         .build()
@@ -134,9 +137,6 @@ pub fn serve<E: From<ServeError>>(
     ended
 }
 
-fn bad_config(error: &WorldError) -> Failure {
-    let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
-    Failure::new(status, ErrorCode::BadConfig.name(), in_full(error))
 /// Finds out whether there are threads and descriptors: tokio panics without some of them, and
 /// without others it answers no request.
 fn try_out() -> io::Result<()> {
@@ -154,6 +154,9 @@ fn try_out() -> io::Result<()> {
     })
 }
 
+fn bad_config(error: &WorldError) -> Failure {
+    let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
+    Failure::new(status, ErrorCode::BadConfig.name(), in_full(error))
 }
 
 /// The signals that end the server.
@@ -196,6 +199,7 @@ impl Server {
             changes,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             looks: Gate::new(LOOKS_MAX, LOOKS_WAITING_MAX),
+            walks: Gate::new(WALKS_MAX, LOOKS_WAITING_MAX),
             acts: Gate::new(ACTS_MAX, ACTS_WAITING_MAX),
             counts: Gate::new(1, COUNTS_WAITING_MAX),
             is_refreshing: AtomicBool::new(false),
@@ -220,7 +224,16 @@ impl Server {
         self: &Arc<Self>,
         ask: impl FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.in_thread(move |server| {
+        self.ask_through(&self.looks, ask).await
+    }
+
+    /// Reads the machine, once not too much of that kind runs.
+    pub(crate) async fn ask_through<T: Send + 'static>(
+        self: &Arc<Self>,
+        gate: &Gate,
+        ask: impl FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.through(gate, move |server| {
             let (machine, config) = server.now();
             let config = config.map_err(|error| bad_config(&error))?;
             ask(Reader::new(&machine, &config))

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
@@ -10,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use whosup_core::reader::{Filter, Form, ListQuery, Reader, Wish};
 use whosup_core::sessions::session::Session;
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
@@ -21,6 +24,10 @@ use crate::server::Server;
 
 /// How many chunks of a long answer may wait for the client.
 const PIECES_MAX: usize = 16;
+/// How long the walk waits for the client to read one of them.
+const PIECE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long it sleeps before it tries again.
+const SEND_AGAIN: Duration = Duration::from_millis(5);
 /// The size of a chunk, in bytes.
 const PIECE_BYTES: usize = 32 << 10;
 
@@ -100,7 +107,8 @@ async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
     let server = Arc::clone(server);
     tokio::spawn(async move {
         let failed = sender.clone();
-        let walked = server.ask(move |reader| walk(reader, &query, sender)).await;
+        let walk = move |reader: Reader<'_>| walk(reader, &query, sender);
+        let walked = server.ask_through(&server.walks, walk).await;
         if let Err(failure) = walked {
             // What was sent so far is incomplete, and must not look complete.
             let error = io::Error::other(format!("{failure:?}"));
@@ -164,6 +172,9 @@ fn walk(
     pieces.piece.push_str("],");
     pieces.piece.push_str(rest.trim_start_matches('{'));
     pieces.send();
+    if !pieces.is_wanted {
+        return Err(Failure::busy("the client does not read"));
+    }
     Ok(())
 }
 
@@ -173,14 +184,27 @@ struct Pieces<'a> {
     sender: mpsc::Sender<io::Result<Bytes>>,
     piece: String,
     is_first: bool,
-    /// The client is connected.
+    /// The client is connected, and reads.
     is_wanted: bool,
 }
 
 impl Pieces<'_> {
     fn send(&mut self) {
-        let piece = std::mem::take(&mut self.piece);
-        self.is_wanted &= self.sender.blocking_send(Ok(piece.into())).is_ok();
+        let mut piece = Ok(std::mem::take(&mut self.piece).into());
+        let until = Instant::now() + PIECE_TIME_MAX;
+        while self.is_wanted {
+            match self.sender.try_send(piece) {
+                Ok(()) => return,
+                Err(TrySendError::Full(unsent)) if Instant::now() < until => {
+                    piece = unsent;
+                    sleep(SEND_AGAIN);
+                }
+                Err(_) => {
+                    self.is_wanted = false;
+                    return;
+                }
+            }
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::world::{WHOSUP, World, now_ms, wait_for};
 /// How long an answer may take on a loaded machine while others misbehave.
 const PROMPT: Duration = Duration::from_secs(20);
 
+/// More sessions than fit into the buffers of a connection.
+const SESSIONS: u32 = 6_000;
+
 #[track_caller]
 fn check_answers(server: &Server) {
     let began = Instant::now();
@@ -137,6 +140,37 @@ fn who_does_not_read_holds_up_nobody() {
         });
     }
     check_answers(&server);
+    drop(silent);
+}
+
+#[test]
+fn who_asks_for_everything_and_does_not_read_holds_up_no_other_route() {
+    let world = World::new();
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    let text = std::fs::read_to_string(&transcript).unwrap();
+    for number in 0..SESSIONS {
+        let id = format!("{number:08}-0000-4000-8000-000000000000");
+        let other = transcript.with_file_name(format!("{id}.jsonl"));
+        std::fs::write(other, text.replace(&world.s1, &id)).unwrap();
+    }
+    let server = Server::start(&world);
+    let request = server.request("GET", "/api/v1/state?all=1", &[], "");
+    let silent: Vec<_> = (0..4)
+        .map(|_| {
+            let mut stream = server.connect();
+            rustix::net::sockopt::set_socket_recv_buffer_size(&stream, 4_096).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            // The answer has begun.
+            stream.read_exact(&mut [0]).unwrap();
+            stream
+        })
+        .collect();
+    let path = format!("/api/v1/sessions/claude-code/{}", world.s1);
+    for _ in 0..3 {
+        let began = Instant::now();
+        assert_eq!(server.get(&path).status, 200);
+        assert!(began.elapsed() < PROMPT, "it took {:?}", began.elapsed());
+    }
     drop(silent);
 }
 
