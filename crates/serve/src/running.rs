@@ -1,6 +1,7 @@
 //! The running server of this user: it announces itself by a sidecar, which is judged like that
 //! of any agent.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use whosup_core::adapter::Home;
@@ -10,6 +11,7 @@ use whosup_core::adapter::claim::{
 use whosup_core::judging::observe::Observer;
 use whosup_core::judging::verdict::Verdict;
 use whosup_core::machine::Machine;
+use whosup_core::machine::problem::{Found, Problem};
 use whosup_core::process::Pid;
 use whosup_core::sidecar::file::{FileFacts, owner_of};
 use whosup_core::sidecar::{
@@ -43,19 +45,36 @@ pub struct Running {
 #[derive(Debug)]
 pub struct Announced(Owner);
 
-/// Every server that is announced in `directory`, with a verdict of now.
+/// Every server that is announced in `directory`, with a verdict of now. An announcement that can't
+/// be read is a problem: its server may be running.
 #[must_use]
-pub fn find_running(machine: &Machine, directory: &Path) -> Vec<Running> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
+pub fn find_running(machine: &Machine, directory: &Path) -> Found<Vec<Running>> {
+    let mut known = Found::default();
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => {
+            if error.kind() != ErrorKind::NotFound {
+                known.problems.push(Problem::at(None, directory, error));
+            }
+            return known;
+        }
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
     let is_sidecar = |path: &PathBuf| path.to_string_lossy().ends_with(SUFFIX);
     let mut paths: Vec<PathBuf> = paths.filter(is_sidecar).take(SERVERS_MAX).collect();
     paths.sort();
-    let read = paths.into_iter().filter_map(|path| {
-        let (sidecar, facts) = read_sidecar(&path).ok()?;
-        Some(running(machine, directory, path, (&sidecar, &facts)))
-    });
-    read.collect()
+    for path in paths {
+        match read_sidecar(&path) {
+            Ok((sidecar, facts)) => {
+                let running = running(machine, directory, path, (&sidecar, &facts));
+                known.found.push(running);
+            }
+            Err(error) => known
+                .problems
+                .push(Problem::at(None, &path, error.reason())),
+        }
+    }
+    known
 }
 
 fn running(

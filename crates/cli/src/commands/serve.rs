@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use whosup_core::judging::verdict::Verdict;
 use whosup_core::machine::Machine;
+use whosup_core::machine::problem::Found;
 use whosup_core::process::Pid;
 use whosup_live::Engine;
 use whosup_serve::{
@@ -88,6 +89,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
         return say_status(app, &tokens, &known);
     }
     let live = known
+        .found
         .iter()
         .find(|one| matches!(one.verdict, Verdict::Live(..)));
     if arguments.new_token {
@@ -95,6 +97,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
     }
     if let Some(running) = live {
         return use_running(app, arguments, &tokens, running);
+    }
+    for problem in &known.problems {
+        let words = format!("warning: another server may be running: {problem}");
+        say(app.err, &crate::text::visible(&words));
     }
     let bound = bind(app, arguments)?;
     let endpoint = bound.endpoint();
@@ -139,6 +145,7 @@ fn has_lost_the_race(announced: &Announced, tokens: &Tokens) -> bool {
         |one: &Running| matches!(one.verdict, Verdict::Live(..)) && one.pid != Some(Pid::own());
     announced.is_beside_another()
         && find_running(&machine, tokens.directory())
+            .found
             .iter()
             .any(is_other)
 }
@@ -207,9 +214,13 @@ fn use_running(
     Ok(ExitStatus::Failed)
 }
 
-fn say_status(app: &mut App<'_>, tokens: &Tokens, known: &[Running]) -> anyhow::Result<ExitStatus> {
+fn say_status(
+    app: &mut App<'_>,
+    tokens: &Tokens,
+    known: &Found<Vec<Running>>,
+) -> anyhow::Result<ExitStatus> {
     let mut status = ExitStatus::NoSuchSession;
-    for running in known {
+    for running in &known.found {
         let reason = running.verdict.reason();
         match running.verdict {
             Verdict::Live(..) => {
@@ -228,7 +239,12 @@ fn say_status(app: &mut App<'_>, tokens: &Tokens, known: &[Running]) -> anyhow::
         let words = format!("the server of `{path}` is {answer} ({reason})");
         say(app.err, &crate::text::visible(&words));
     }
-    if known.is_empty() {
+    for problem in &known.problems {
+        let words = format!("a server may be running: {problem}");
+        say(app.err, &crate::text::visible(&words));
+        status = ExitStatus::Unknown;
+    }
+    if known.found.is_empty() && known.problems.is_empty() {
         say(app.err, "no server is running; `whosup serve` starts one");
     }
     Ok(status)

@@ -216,3 +216,36 @@ fn a_server_that_gets_too_few_descriptors_ends_with_an_error_and_is_not_announce
     assert!(err.contains("oo many open files"), "{err}");
     assert_eq!(run(&world, &["--status"]).status, 4, "it is announced");
 }
+
+#[test]
+fn an_announcement_that_cannot_be_read_may_be_that_of_a_running_server() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let path = world
+        .home()
+        .join(".local/state/whosup/server/server.runtime.json");
+    let good = std::fs::read_to_string(&path).unwrap();
+    let mut newer: serde_json::Value = serde_json::from_str(&good).unwrap();
+    newer["schema_version"] = 2.into();
+    for (text, reason) in [(&good[..20], ""), (&newer.to_string(), "only `1`")] {
+        std::fs::write(&path, text).unwrap();
+        let status = run(&world, &["--status"]);
+        assert_eq!(status.status, 3, "{}", status.err);
+        let named = path.display().to_string();
+        assert!(
+            status.err.contains(&named) && status.err.contains(reason),
+            "{}",
+            status.err
+        );
+        // The port is taken, so that this one ends.
+        let second = run(&world, &["--listen", &server.address]);
+        assert_eq!(second.status, 2);
+        assert!(
+            second.err.contains("another server may be running"),
+            "{}",
+            second.err
+        );
+    }
+    std::fs::write(&path, &good).unwrap();
+    assert_eq!(run(&world, &["--status"]).status, 0);
+}
