@@ -269,3 +269,24 @@ fn earlier_reports_come_first_with_since() {
         check("watch", &[], line);
     }
 }
+
+#[test]
+fn earlier_reports_of_a_directory_are_found_through_a_link() {
+    let world = World::new();
+    let link = world.root().join("link");
+    std::os::unix::fs::symlink(world.work_dir(), &link).unwrap();
+    let mut agent = ShellAgent::start(&world);
+    let start = json!({ "source": "startup", "cwd": link });
+    agent.report(&world.s1, "SessionStart", start);
+    for directory in [world.work_dir(), link] {
+        let options = ["--since", "1h", "--cwd", directory.to_str().unwrap()];
+        let mut watching = Watching::start_by(&world, Command::new(WHOSUP), &options);
+        watching.until("the snapshot", |state| state["kind"] == "snapshot");
+        let kinds: Vec<_> = watching
+            .read
+            .iter()
+            .map(|(_, line)| line["kind"].clone())
+            .collect();
+        assert_eq!(kinds, ["event", "snapshot"], "{directory:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! What hooks reported earlier, from the event logs, oldest first.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,16 @@ pub(super) fn write(
     let logs = [root.clone(), ended_root_of(&root)];
     let logs = logs.iter().flat_map(|root| logs_in(root)).take(LOGS_MAX);
     let mut events: Vec<Past> = logs.flat_map(|log| events_of(&log, since_ms)).collect();
-    events.retain(|past| fits(filter, past));
+    let mut real = HashMap::new();
+    let mut real_path = |directory: &Path| {
+        let known = real.get(directory).cloned();
+        known.unwrap_or_else(|| {
+            let path = machine.mounts().real_path(directory);
+            real.insert(directory.to_owned(), path.clone());
+            path
+        })
+    };
+    events.retain(|past| fits(filter, past, &mut real_path));
     events.sort_by(|one, other| {
         let place = |past: &Past| (past.event.at_ms, past.session.clone());
         place(one).cmp(&place(other))
@@ -81,14 +91,13 @@ fn line(past: &Past) -> Value {
     })
 }
 
-fn fits(filter: &Filter, past: &Past) -> bool {
+fn fits(filter: &Filter, past: &Past, mut real_path: impl FnMut(&Path) -> PathBuf) -> bool {
     let is_of_agent = filter.agents.is_empty() || filter.agents.contains(&past.agent);
-    let directory = filter.directory.iter();
-    let mut is_elsewhere = directory.map(|wanted| {
-        let work_dir = past.event.work_dir.as_ref();
-        !work_dir.is_some_and(|its| its.starts_with(wanted))
-    });
-    is_of_agent && !is_elsewhere.any(|is| is)
+    is_of_agent
+        && filter.directory.as_ref().is_none_or(|wanted| {
+            let work_dir = past.event.work_dir.as_deref();
+            work_dir.is_some_and(|its| real_path(its).starts_with(wanted))
+        })
 }
 
 /// The logs below a root: `AGENT/ID.jsonl`.
