@@ -15,7 +15,7 @@ const SLOW: [&str; 4] = ["last_activity_at", "context", "turn", "usage"];
 const SLOW_APART: Duration = Duration::from_secs(1);
 /// How much a date may differ that is computed from a clock and a stamp, in milliseconds.
 const JITTER_MS: i64 = 20;
-/// Dates that may be computed.
+/// Dates that may be that of the process, which is computed.
 const DATES: [&str; 2] = ["started_at", "phase_since"];
 /// Processes in a session.
 const PROCESSES: [&str; 2] = ["owner", "client"];
@@ -30,13 +30,16 @@ pub(crate) fn steady(before: &Rows, after: &mut Rows) {
         };
         // A new row is not shared yet, so that nothing is copied.
         let fields = &mut Arc::make_mut(row).session;
+        let began = fields.get("owner").map(|owner| owner["started_at"].clone());
         for process in PROCESSES {
             if let (Some(old), Some(new)) = (known.session.get(process), fields.get_mut(process)) {
                 keep_start(old, new);
             }
         }
         for date in DATES {
-            if let (Some(old), Some(new)) = (known.session.get(date), fields.get_mut(date)) {
+            if let (Some(old), Some(new)) = (known.session.get(date), fields.get_mut(date))
+                && Some(&*new) == began.as_ref()
+            {
                 keep_date(old, new);
             }
         }

@@ -47,6 +47,20 @@ fn the_date_of_a_process_that_is_the_same_is_no_change() {
 }
 
 #[test]
+fn a_date_that_an_agent_wrote_is_shown_as_it_is() {
+    let state = |since| {
+        rows(json!({
+            "owner": { "pid": 7, "start_stamp": "1", "started_at": "2026-11-27T09:00:00.000Z" },
+            "phase_since": since,
+        }))
+    };
+    let before = state("2026-11-27T09:10:00.500Z");
+    let mut after = state("2026-11-27T09:10:00.510Z");
+    steady(&before, &mut after);
+    assert_eq!(session(&after)["phase_since"], "2026-11-27T09:10:00.510Z");
+}
+
+#[test]
 fn what_changes_with_each_record_is_published_once_a_second_and_the_last_of_it_is_not_lost() {
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
