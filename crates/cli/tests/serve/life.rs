@@ -249,3 +249,20 @@ fn an_announcement_that_cannot_be_read_may_be_that_of_a_running_server() {
     std::fs::write(&path, &good).unwrap();
     assert_eq!(run(&world, &["--status"]).status, 0);
 }
+
+#[test]
+fn a_socket_is_refused_in_a_directory_for_everybody() {
+    let world = World::new();
+    let shared = world.root().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let socket = shared.join("x.sock");
+    let refused = run(&world, &["--socket", socket.to_str().unwrap()]);
+    assert_eq!(refused.status, 2);
+    let is_advice = refused.err.contains("a directory of your own");
+    assert!(
+        is_advice && !refused.err.contains("chmod"),
+        "{}",
+        refused.err
+    );
+}

@@ -131,7 +131,13 @@ fn check_directory(handle: &Handle, path: &Path, owners: Owners, level: usize) -
     let is_kept = level > 0 && mode.contains(Mode::SVTX);
     if mode.contains(Mode::WOTH) && !is_kept && has_modes(handle) {
         let path = path.display();
-        let why = format!("everybody may write `{path}`; `chmod o-w {path}` mends that");
+        let remedy = if mode.contains(Mode::SVTX) {
+            // Such a directory, like `/tmp`, is for everybody on purpose.
+            "use a directory of your own".to_owned()
+        } else {
+            format!("`chmod o-w {path}` mends that")
+        };
+        let why = format!("everybody may write `{path}`; {remedy}");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(())
