@@ -32,6 +32,18 @@ pub enum Action {
     Stop,
 }
 
+impl Action {
+    /// The fields that the body of a request may have.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::End | Self::Attach => &[],
+            Self::Dismiss => &["undo"],
+            Self::Send => &["text", "enter", "force"],
+            Self::Stop => &["kill"],
+        }
+    }
+}
+
 /// All actions, in the form that the dashboard gets.
 pub(crate) const ACTIONS: &str = "end, dismiss, send, attach, stop";
 
@@ -133,9 +145,9 @@ pub(crate) async fn act(
             false => serde_json::from_slice(&body)
                 .map_err(|error| Failure::bad(format!("the body is no JSON: {error}")))?,
         };
-        if !more.is_object() {
+        let Value::Object(fields) = &more else {
             return Err(Failure::bad("the body is no JSON object"));
-        }
+        };
         if !server.allows_actions {
             let message = "actions are not allowed; `whosup serve --allow-actions` allows them";
             return Err(Failure::new(
@@ -143,6 +155,12 @@ pub(crate) async fn act(
                 "actions_not_allowed",
                 message,
             ));
+        }
+        // As with parameters: the client may rely on it.
+        let mut names = fields.keys();
+        if let Some(name) = names.find(|name| !action.fields().contains(&name.as_str())) {
+            let name = name.escape_debug();
+            return Err(Failure::bad(format!("`{name}` is no field of this")));
         }
         let act = Act {
             action,

@@ -95,6 +95,7 @@ fn a_text_is_typed_the_pane_is_named_and_the_process_is_stopped() {
     for (body, expected) in [
         ("{}", 400),
         (r#"{"text":1}"#, 400),
+        (r#"{"text":"a","dry_run":true}"#, 400),
         (r#"{"text":"a","force":"yes"}"#, 400),
     ] {
         assert_eq!(
@@ -119,8 +120,8 @@ fn a_text_is_typed_the_pane_is_named_and_the_process_is_stopped() {
     wait_for("the process to be gone", || {
         (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
     });
-    for action in ["stop", "attach", "send"] {
-        let refused = server.post(&path(&world, action), r#"{"text":"a"}"#);
+    for (action, body) in [("stop", ""), ("attach", ""), ("send", r#"{"text":"a"}"#)] {
+        let refused = server.post(&path(&world, action), body);
         assert_eq!(
             (refused.status, refused.code().as_str()),
             (409, "conflict"),
@@ -137,8 +138,8 @@ fn what_the_commands_refuse_is_refused() {
     world.write_claude_transcript(".claude", &world.s1);
     let server = Server::start_with(&world, &ALLOWED);
     // It is in no pane.
-    for action in ["send", "attach"] {
-        let reply = server.post(&path(&world, action), r#"{"text":"a","force":true}"#);
+    for (action, body) in [("send", r#"{"text":"a","force":true}"#), ("attach", "")] {
+        let reply = server.post(&path(&world, action), body);
         assert_eq!(reply.status, 409, "{action}: {}", reply.body);
     }
     posing.kill();
@@ -199,7 +200,7 @@ fn what_is_asked_wrongly_is_refused() {
     let server = Server::start_with(&world, &ALLOWED);
     let path = |id: &str| format!("/api/v1/sessions/claude-code/{id}/dismiss");
     assert_eq!(server.post(&path("ffffffff-no-such"), "{}").status, 404);
-    for body in ["[]", "{", "1", "{\"undo\":1}"] {
+    for body in ["[]", "{", "1", "{\"undo\":1}", "{\"dry_run\":true}"] {
         assert_eq!(server.post(&path(&world.s1), body).status, 400, "{body}");
     }
     let long = format!("{{\"text\":\"{}\"}}", "a".repeat(100_000));
