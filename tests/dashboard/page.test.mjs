@@ -146,7 +146,7 @@ describe("the dashboard", () => {
       "x".repeat(3000),
     ];
     const sessions = [];
-    for (const title of hostile) sessions.push(await world.start({ title, directory: "src/<b>bold" }));
+    for (const title of hostile) sessions.push(await world.start({ title, directory: "src/<b>bold\u202E" }));
     const { page, context, errors } = await open(server.url);
     for (const session of sessions) await row(page, session).waitFor({ timeout: SOON });
     for (const session of sessions.slice(0, 3)) {
@@ -155,6 +155,8 @@ describe("the dashboard", () => {
     }
     const shown = await row(page, sessions[0]).locator(".name").textContent();
     assert.ok(shown.includes("<img src=x"), shown);
+    const facts = await row(page, sessions[0]).locator(".facts bdi").allTextContents();
+    assert.ok(facts.length >= 2 && facts.some((fact) => fact.includes("\u202E")), facts.join());
     assert.equal(await page.locator("main img, main script, main a, main iframe, main b").count(), 0);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(wide <= 0, `it is ${wide} too wide`);

@@ -31,6 +31,14 @@ export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+/// Sets texts with a separator. No text changes the direction of those after it.
+export function setTexts(target, texts, separator) {
+  const shown = JSON.stringify(texts);
+  if (target.dataset.texts === shown) return;
+  target.dataset.texts = shown;
+  target.replaceChildren(...texts.flatMap((text, at) => [at ? separator : "", element("bdi", {}, text)]));
+}
+
 export function setAttribute(target, name, value) {
   if (value === null || value === undefined) target.removeAttribute(name);
   else if (target.getAttribute(name) !== value) target.setAttribute(name, value);

@@ -1,6 +1,6 @@
 // The page: connects the parts.
 
-import { announce, element, setAttribute, setChildren, setText } from "./dom.js";
+import { announce, element, setAttribute, setChildren, setText, setTexts } from "./dom.js";
 import { listen, setToken, takeToken } from "./connection.js";
 import { STATES, apply, model, stateOf } from "./model.js";
 import { age } from "./words.js";
@@ -128,10 +128,11 @@ function showProblems() {
   if (!place.firstElementChild) place.append(element("details", {}, summary, list));
   const count = model.problems.length;
   setText(summary, count === 1 ? "1 thing could not be read" : `${count} things could not be read`);
-  const lines = model.problems.map((problem) => [problem.agent, problem.path, problem.message].filter(Boolean).join(": "));
-  if (list.dataset.lines === lines.join("\n")) return;
-  list.dataset.lines = lines.join("\n");
-  setChildren(list, lines.map((line) => element("li", {}, line)));
+  while (list.children.length > count) list.lastElementChild.remove();
+  for (const [at, { agent, path, message }] of model.problems.entries()) {
+    const line = list.children[at] ?? list.appendChild(element("li", {}));
+    setTexts(line, [agent, path, message].filter(Boolean), ": ");
+  }
 }
 
 function showConnection(now) {
@@ -159,8 +160,8 @@ function start() {
       // What is shown is as old as the last moment that the stream was open.
       if ((state === "open") !== (connection.state === "open")) connection.since = Date.now();
       if (state === "lost" && connection.state === "open") announce("The connection is lost. Reconnecting.");
-      Object.assign(connection, { state, why });
       if (state === "refused" && model.has) announce("The token is not valid any more. What is shown is old; enter the new token.");
+      Object.assign(connection, { state, why });
       if (state === "open") loadTimeline(Number(at("span").value)).then(drawSoon);
       drawSoon();
     },

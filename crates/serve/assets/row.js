@@ -1,6 +1,6 @@
 // One session in the list. A row is made once and then updated in place.
 
-import { copyButton, drawn, element, setAttribute, setText } from "./dom.js";
+import { copyButton, drawn, element, setAttribute, setText, setTexts } from "./dom.js";
 import { model, nameOf, sinceOf, stateOf } from "./model.js";
 import { age, bytes, directory, question, reason, shellLine, tokens } from "./words.js";
 import { details } from "./details.js";
@@ -59,7 +59,7 @@ export class Row {
     setText(this.ask, ask);
     this.ask.hidden = ask === "";
     const facts = [session.agent, directory(session.work_dir), session.git_branch, session.model, this.turnText(session, state)];
-    setText(this.facts, facts.filter(Boolean).join(" · "));
+    setTexts(this.facts, facts.filter(Boolean), " · ");
     this.showContext(session);
     this.showResources();
     this.showCommand(session);
