@@ -53,7 +53,7 @@ mod surrogate;
 pub use agent_id::{AGENT_ID_BYTES_MAX, AgentId, AgentIdError};
 pub use field_error::FieldError;
 pub use json::{JsonError, parse_json};
-pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError};
+pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError, is_sidecar_name};
 pub use read::{ReadSidecarError, read_sidecar, read_sidecar_in};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use sidecar::{

@@ -19,6 +19,7 @@ use self::identity::Identity;
 use self::lock::lock;
 
 pub use announced::{Agent, Phase, Place, Session, WaitingFor};
+pub use claim::is_sidecar_name;
 pub use error::WriteError;
 
 /// Announces which session a process serves, by a sidecar.

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
-use whosup_sidecar::{AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, read_sidecar};
+use whosup_sidecar::{
+    AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, is_sidecar_name, read_sidecar,
+};
 
 use crate::adapter::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey,
@@ -33,8 +35,6 @@ const AGENTS_MAX: usize = 256;
 const SIDECARS_MAX: usize = 100_000;
 /// How the names of sidecars end.
 const SUFFIX: &str = ".runtime.json";
-/// What stands between a session and the number of a sibling claim.
-const SIBLING: &str = ".claim-";
 
 /// Sessions and claims from the common place.
 #[derive(Debug, Clone, Default)]
@@ -194,11 +194,11 @@ impl<'a> Place<'a> {
             problems.push(Problem::at(&self.agent, &path, message));
         };
         // Other files of an agent there are not our concern.
-        let Some(stem) = name.strip_suffix(SUFFIX) else {
+        if !name.ends_with(SUFFIX) {
             return;
-        };
+        }
         match read_sidecar(&path) {
-            Ok((sidecar, _)) if !is_named_after(stem, &sidecar.session_id) => complain(format!(
+            Ok((sidecar, _)) if !is_sidecar_name(name, &sidecar.session_id) => complain(format!(
                 "it is about session `{}`, which its name does not say",
                 sidecar.session_id
             )),
@@ -307,17 +307,6 @@ fn is_being_written(name: &str) -> bool {
 
 fn client_says(pid: Pid) -> String {
     format!("client: process {pid}")
-}
-
-/// Returns whether a file's name, without the extension, belongs to the session's sidecar or
-/// to a sibling claim.
-fn is_named_after(stem: &str, session: &SessionId) -> bool {
-    let Some(rest) = stem.strip_prefix(session.as_str()) else {
-        return false;
-    };
-    let is_sibling =
-        |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit());
-    rest.is_empty() || rest.strip_prefix(SIBLING).is_some_and(is_sibling)
 }
 
 /// A command as it stands in a sidecar, to be shown.

@@ -13,7 +13,7 @@ use super::identity::{Identity, is_gone};
 use super::lock::lock_briefly;
 use super::{Place, Session};
 use crate::file::{FileFacts, Links, ReadFileError, read_regular};
-use crate::{SIDECAR_BYTES_MAX, Sidecar, parse_sidecar};
+use crate::{SIDECAR_BYTES_MAX, SessionId, Sidecar, parse_sidecar};
 
 /// What stands between a session's id and the digits of a sibling claim.
 const SIBLING: &str = ".claim-";
@@ -122,13 +122,13 @@ fn own(path: PathBuf, bytes: Vec<u8>) -> Written {
 
 fn sibling_name(session: &Session) -> String {
     let digits = disk::made_up_digits();
-    format!("{}{SIBLING}{digits}{SUFFIX}", sibling_stem(session))
+    format!("{}{SIBLING}{digits}{SUFFIX}", sibling_stem(&session.id))
 }
 
 /// The common prefix of the names of a session's siblings. Readers take the session ID
 /// from the contents of a file, so the name may contain a shortened ID.
-fn sibling_stem(session: &Session) -> &str {
-    let id = session.id.as_str();
+fn sibling_stem(session: &SessionId) -> &str {
+    let id = session.as_str();
     let cut = (0..=SIBLING_ID_BYTES_MAX)
         .rev()
         .find_map(|end| id.get(..end));
@@ -246,7 +246,7 @@ pub(super) fn clear_left_overs(written: &Written, session: &Session) {
             continue;
         };
         let is_temporary = disk::is_temporary(name);
-        if !is_temporary && !is_sibling_of(name, session) {
+        if !is_temporary && !is_sibling_of(name, &session.id) {
             continue;
         }
         let path = directory.join(name);
@@ -264,13 +264,22 @@ pub(super) fn clear_left_overs(written: &Written, session: &Session) {
     }
 }
 
-fn is_sibling_of(name: &str, session: &Session) -> bool {
-    name.strip_prefix(sibling_stem(session))
-        .and_then(|rest| rest.strip_prefix(SIBLING))
-        .and_then(|rest| rest.strip_suffix(SUFFIX))
-        .is_some_and(|digits| {
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-        })
+/// Returns whether a name is that of a sibling claim to the session. The name of another
+/// session with the same first bytes may be equal.
+fn is_sibling_of(name: &str, session: &SessionId) -> bool {
+    [session.as_str(), sibling_stem(session)]
+        .into_iter()
+        .filter_map(|stem| name.strip_prefix(stem)?.strip_prefix(SIBLING))
+        .filter_map(|rest| rest.strip_suffix(SUFFIX))
+        .any(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Returns whether a file of this name, in a directory that sessions share, may hold a
+/// sidecar of the session: its own file, or a sibling claim, whose name may have a shortened
+/// session ID.
+#[must_use]
+pub fn is_sidecar_name(name: &str, session: &SessionId) -> bool {
+    name.strip_suffix(SUFFIX) == Some(session.as_str()) || is_sibling_of(name, session)
 }
 
 /// Returns whether a file is older than one that we have just written, both by

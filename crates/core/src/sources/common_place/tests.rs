@@ -147,18 +147,19 @@ fn a_process_that_says_so_is_live_until_it_ends() {
     assert!(!world.sessions("my-agent")[0].is_orphan());
 }
 
+fn establish(id: &str, place: &Path, pid: Pid) -> owner::Owner {
+    let session = owner::Session::new(id, "/w/app").unwrap();
+    let session = session.place(owner::Place::Directory(place.to_owned()));
+    let agent = owner::Agent::new("my-agent").unwrap();
+    owner::Owner::establish_for(pid, agent, session.unwrap()).unwrap()
+}
+
 #[test]
 fn two_owners_of_one_process_are_both_live_until_it_ends() {
     let world = World::new();
     let mut running = Running::start();
     let place = root(&world.environment()).unwrap().join("my-agent");
-    let owner = |id: &str| {
-        let session = owner::Session::new(id, "/w/app").unwrap();
-        let session = session.place(owner::Place::Directory(place.clone()));
-        let agent = owner::Agent::new("my-agent").unwrap();
-        owner::Owner::establish_for(running.pid(), agent, session.unwrap()).unwrap()
-    };
-    let owners = ["s-1", "s-2"].map(owner);
+    let owners = ["s-1", "s-2"].map(|id| establish(id, &place, running.pid()));
     for session in world.sessions("my-agent") {
         let proven = Verdict::Live(LiveBecause::StartStamp, Confidence::Proven);
         assert_eq!(session.verdict, proven, "{}", session.key.session);
@@ -364,11 +365,14 @@ fn agents_are_those_with_a_directory() {
 
 #[test]
 fn names_are_those_of_the_session_or_of_a_sibling_claim() {
-    let session = SessionId::parse("s.1").unwrap();
-    for name in ["s.1", "s.1.claim-0", "s.1.claim-09afAF"] {
-        assert!(is_named_after(name, &session), "{name}");
+    let is_name = |stem: &str, session: &str| {
+        let session = SessionId::parse(session).unwrap();
+        is_sidecar_name(&format!("{stem}{SUFFIX}"), &session)
+    };
+    for stem in ["s.1", "s.1.claim-0", "s.1.claim-09afAF"] {
+        assert!(is_name(stem, "s.1"), "{stem}");
     }
-    for name in [
+    let others = [
         "",
         "s",
         "s.1x",
@@ -376,8 +380,38 @@ fn names_are_those_of_the_session_or_of_a_sibling_claim() {
         "s.1.claim-xyz",
         "s.1.claim-1.2",
         "S.1",
+    ];
+    for stem in others {
+        assert!(!is_name(stem, "s.1"), "{stem}");
+    }
+    assert!(!is_sidecar_name(
+        "s.1.claim-0",
+        &SessionId::parse("s.1").unwrap()
+    ));
+    // A sibling claim may have the first 107 bytes of the ID, cut at a whole character.
+    for (id, cut) in [
+        ("s".repeat(108), "s".repeat(107)),
+        ("é".repeat(54), "é".repeat(53)),
     ] {
-        assert!(!is_named_after(name, &session), "{name}");
+        assert!(is_name(&format!("{cut}.claim-0"), &id), "{id}");
+        assert!(is_name(&format!("{id}.claim-0"), &id), "{id}");
+        assert!(!is_name(&cut, &id), "{id}");
+    }
+}
+
+#[test]
+fn a_sibling_claim_to_a_session_with_a_long_id_is_read() {
+    for id in ["s".repeat(128), "é".repeat(64)] {
+        let world = World::new();
+        let mut processes = [Running::start(), Running::start()];
+        let place = root(&world.environment()).unwrap().join("my-agent");
+        let _owners = processes
+            .each_ref()
+            .map(|running| establish(&id, &place, running.pid()));
+        processes[0].end();
+        let found = world.sessions("my-agent").remove(0);
+        assert_eq!(found.liveness(), Liveness::Live);
+        assert_eq!(found.owner.unwrap().pid, processes[1].pid());
     }
 }
 
