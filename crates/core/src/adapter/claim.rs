@@ -215,9 +215,11 @@ pub enum Exclusivity {
 pub enum Serving {
     /// One at a time; the newest claim is the current one.
     One,
-    /// Several at once: it announces each of them and does not report that it left any.
-    /// It is no daemon: what is known of the process's terminal holds for all sessions.
-    Several,
+    /// A sidecar in the common place that does not record it. Another sidecar there
+    /// supersedes it as little as it supersedes that one: nothing shows that the process left
+    /// one of the sessions. What else is known of the process, by the agent's own files or by
+    /// hooks, may show that.
+    NotRecorded,
     /// Many at once: a daemon, an app server.
     Many,
 }

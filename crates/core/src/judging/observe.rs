@@ -343,7 +343,7 @@ impl<'a> Observer<'a> {
         let mut claims_of: HashMap<Pid, Vec<_>> = HashMap::new();
         for claim in &self.claims {
             if let Some(pid) = claim.subject.pid()
-                && claim.serving == Serving::One
+                && claim.serving != Serving::Many
             {
                 claims_of.entry(pid).or_default().push(*claim);
             }
@@ -351,7 +351,7 @@ impl<'a> Observer<'a> {
         claims_of
     }
 
-    /// The claims with one of these PIDs that it serves one session alone.
+    /// The claims with one of these PIDs that may be all that its process serves.
     fn claims_to(&self, pids: [Option<Pid>; 2]) -> impl Iterator<Item = &'a Claim> + '_ {
         let claims_of = self.claims_of.get_or_init(|| self.claims_by_pid());
         let [one, other] = pids;
@@ -398,6 +398,7 @@ impl<'a> Observer<'a> {
                     _ => false,
                 };
                 other.key.session != claim.key.session
+                    && other.serving == Serving::One
                     && is_since
                     && other.may_be_about(process, ours)
             })

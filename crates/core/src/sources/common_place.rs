@@ -5,20 +5,19 @@
 //! process owns that file, a sibling claim `SESSION.claim-HEX.runtime.json` stands beside
 //! it. Other names that begin with a dot are files that a process is still writing.
 
-mod serving;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Pid, Process};
+use whosup_process::{Pid, PidNamespace, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{
-    AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, is_sidecar_name, read_sidecar,
+    AgentId, ReadSidecarError, Resume, Serves, SessionId, Sidecar, file, is_sidecar_name,
+    read_sidecar,
 };
 
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey,
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
 };
 use crate::adapter::{AgentScan, Home, Invocation, KnownClient, Sketch};
 use crate::machine::problem::{Found, Problem};
@@ -115,7 +114,7 @@ pub fn scan_common_place(
     let Some(root) = root(machine.environment()) else {
         return found;
     };
-    let mut reading = Reading::default();
+    let mut scan = AgentScan::default();
     for name in list_outside_homes(None, &root, AGENTS_MAX, &mut found.problems) {
         let directory = root.join(&name);
         let Ok(agent) = AgentId::parse(&name) else {
@@ -134,24 +133,14 @@ pub fn scan_common_place(
             &mut found.problems,
         );
         for name in names.iter().filter(|name| !is_being_written(name)) {
-            place.read(name, &mut reading, &mut found.problems);
+            place.read(name, &mut scan, &mut found.problems);
         }
         if !place.has_adapter {
             found.found.homes.push(place.home);
         }
     }
-    serving::find_several(machine, &mut reading.scan, &reading.unsaid);
-    found.found.scan = reading.scan;
+    found.found.scan = scan;
     found
-}
-
-/// What was read so far.
-#[derive(Default)]
-struct Reading {
-    scan: AgentScan,
-    /// The claims of files that do not record how many sessions their process serves.
-    /// process serves.
-    unsaid: Vec<usize>,
 }
 
 /// One agent's directory in the common place.
@@ -188,7 +177,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn read(&self, name: &str, reading: &mut Reading, problems: &mut Vec<Problem>) {
+    fn read(&self, name: &str, scan: &mut AgentScan, problems: &mut Vec<Problem>) {
         let path = self.directory.join(name);
         let mut complain = |message: String| {
             problems.push(Problem::at(&self.agent, &path, message));
@@ -205,11 +194,8 @@ impl<'a> Place<'a> {
             Ok((sidecar, facts)) => {
                 let sketch = self.sketch(&sidecar, &path, &facts);
                 let claim = self.claim(&sketch.key, &sidecar, &path, &facts);
-                if sidecar.serves.is_none() {
-                    reading.unsaid.push(reading.scan.claims.len());
-                }
-                reading.scan.claim(claim);
-                reading.scan.sketch(sketch);
+                scan.claim(claim);
+                scan.sketch(sketch);
             }
             // Its session was left since the directory was listed.
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
@@ -245,7 +231,11 @@ impl<'a> Place<'a> {
             } else {
                 Exclusivity::Exclusive
             },
-            serving: serving::by_word(sidecar.serves),
+            serving: match sidecar.serves {
+                Some(Serves::One) => Serving::One,
+                Some(Serves::Many) => Serving::Many,
+                None => Serving::NotRecorded,
+            },
             trust: trust_of(facts, &self.home, self.machine),
             placement: self.machine.mounts().placement_of(path),
             ..Claim::new(
@@ -282,7 +272,7 @@ impl<'a> Place<'a> {
     fn client(&self, sidecar: &Sidecar, path: &Path) -> Option<KnownClient> {
         let pid = sidecar.client_pid?;
         let table = self.machine.table();
-        let is_number_of_here = serving::is_number_of_here(self.machine, sidecar.pid_namespace);
+        let is_number_of_here = is_number_of_here(self.machine, sidecar.pid_namespace);
         let is_of_its_time = |process: &Process| {
             let latest = sidecar.started_at_ms.saturating_add(CLOCK_SLACK_MS);
             matches!(process.began_at_ms, Ok(began) if began <= latest)
@@ -296,6 +286,16 @@ impl<'a> Place<'a> {
                 client_says(pid),
             ),
         })
+    }
+}
+
+/// Returns whether the PID in a file belongs to our own PID namespace.
+fn is_number_of_here(machine: &Machine, named: Option<PidNamespace>) -> bool {
+    let table = machine.table();
+    match (named, &table.scope().pid_namespace) {
+        (Some(named), Ok(ours)) => named == *ours,
+        (Some(_), Err(_)) => false,
+        (None, _) => !table.has_nested_namespaces(),
     }
 }
 

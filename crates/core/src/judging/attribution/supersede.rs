@@ -1,10 +1,11 @@
 //! Marks the sessions that a process has left for another one.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use super::current::{Event, Taking, current_of};
 use super::{Drafts, ProcessKey, process_key, shown};
-use crate::adapter::claim::{EvidenceKind, Serving, SessionKey, Subject, TakenUp};
+use crate::adapter::claim::{Claim, EvidenceKind, Serving, SessionKey, Subject, TakenUp};
 use crate::judging::verdict::{UnknownBecause, Verdict};
 use crate::sessions::merge::{Draft, Parts};
 
@@ -96,37 +97,70 @@ fn ends(drafts: &Drafts, parts: &Parts, process: &ProcessKey) -> Vec<Taking<Sess
 
 /// When each process took up its sessions, by every live claim.
 fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
+    let announced = announced(drafts);
     let mut takings: HashMap<ProcessKey, Vec<_>> = HashMap::new();
-    for (key, draft) in drafts {
-        let is_top = draft.sketch.parent.is_none();
-        for judged in draft.live_claims().filter(|_| is_top) {
-            let claim = &judged.claim;
-            let Some(process) = judged.process.as_deref() else {
-                continue;
-            };
-            if claim.serving != Serving::One {
-                continue;
+    for (process, key, draft, claim) in top_claims(drafts) {
+        let is_one = match claim.serving {
+            Serving::One => true,
+            Serving::NotRecorded => {
+                let place = announced.get(&(process.clone(), place_of(claim)));
+                place.is_none_or(|sessions| sessions.len() == 1)
             }
-            let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);
-            let (event, more) = match claim.taken_up {
-                TakenUp::AsDated => (Event::TakenUp(dated_ms), None),
-                TakenUp::At(at_ms) => (Event::TakenUp(Some(at_ms)), None),
-                TakenUp::Current => (Event::Named(dated_ms), None),
-                TakenUp::Left(leaving) => {
-                    let ended = leaving.ended_at_ms.map(Event::OtherEnded);
-                    (Event::Left(leaving.at_ms), ended)
-                }
-            };
-            let of_process = takings.entry(process_key(process)).or_default();
-            let is_from_hooks = claim.evidence.kind == EvidenceKind::Record;
-            of_process.extend([event].into_iter().chain(more).map(|event| Taking {
-                key: key.clone(),
-                event,
-                is_from_hooks,
-            }));
+            Serving::Many => false,
+        };
+        if !is_one {
+            continue;
         }
+        let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);
+        let (event, more) = match claim.taken_up {
+            TakenUp::AsDated => (Event::TakenUp(dated_ms), None),
+            TakenUp::At(at_ms) => (Event::TakenUp(Some(at_ms)), None),
+            TakenUp::Current => (Event::Named(dated_ms), None),
+            TakenUp::Left(leaving) => {
+                let ended = leaving.ended_at_ms.map(Event::OtherEnded);
+                (Event::Left(leaving.at_ms), ended)
+            }
+        };
+        let of_process = takings.entry(process).or_default();
+        let is_from_hooks = claim.evidence.kind == EvidenceKind::Record;
+        of_process.extend([event].into_iter().chain(more).map(|event| Taking {
+            key: key.clone(),
+            event,
+            is_from_hooks,
+        }));
     }
     let mut takings: Vec<_> = takings.into_iter().collect();
     takings.sort_by_key(|((pid, _), _)| *pid);
     takings
+}
+
+/// The sessions that each process announces in one place. Those whose files do not record
+/// how many the process serves are all current if there are several.
+fn announced(drafts: &Drafts) -> HashMap<(ProcessKey, Option<&Path>), BTreeSet<&SessionKey>> {
+    let mut announced: HashMap<_, BTreeSet<_>> = HashMap::new();
+    for (process, key, _, claim) in top_claims(drafts) {
+        if claim.evidence.kind == EvidenceKind::Sidecar {
+            let sessions = announced.entry((process, place_of(claim))).or_default();
+            sessions.insert(key);
+        }
+    }
+    announced
+}
+
+/// The place in which a sidecar lies, above the directory of its agent.
+fn place_of(claim: &Claim) -> Option<&Path> {
+    claim.evidence.path.as_deref()?.ancestors().nth(2)
+}
+
+/// The live claims to sessions that are no sub-agents, with their processes.
+fn top_claims(drafts: &Drafts) -> impl Iterator<Item = (ProcessKey, &SessionKey, &Draft, &Claim)> {
+    let top = drafts
+        .iter()
+        .filter(|(_, draft)| draft.sketch.parent.is_none());
+    top.flat_map(|(key, draft)| {
+        draft.live_claims().filter_map(move |judged| {
+            let process = judged.process.as_deref()?;
+            Some((process_key(process), key, draft, &*judged.claim))
+        })
+    })
 }

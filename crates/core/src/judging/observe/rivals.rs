@@ -38,7 +38,7 @@ impl Candidate<'_> {
     /// How `others`, the claims with the same PID, compare with `claim`.
     pub(super) fn rival(&self, claim: &Claim, others: &[&Claim]) -> Rival {
         // A stamp identifies the process; no other evidence is stronger.
-        if claim.stamp.is_some() || claim.serving != Serving::One {
+        if claim.stamp.is_some() || claim.serving == Serving::Many {
             return Rival::None;
         }
         if self.is_of_this_process(claim, others) {
@@ -57,7 +57,18 @@ impl Candidate<'_> {
             .iter()
             .filter(|other| other.key.session != claim.key.session)
             .filter(|other| self.about_another(other, others).is_none());
-        let rivals = of_other_sessions.map(|other| self.rival_of_other_session(claim, other));
+        let rivals = of_other_sessions.map(|other| {
+            let rival = self.rival_of_other_session(claim, other);
+            // The process may serve both sessions.
+            let may_be_beside = [claim, other]
+                .iter()
+                .any(|one| one.serving == Serving::NotRecorded);
+            if may_be_beside {
+                rival.min(Rival::Equal)
+            } else {
+                rival
+            }
+        });
         rivals.max().unwrap_or(Rival::None)
     }
 
@@ -66,7 +77,7 @@ impl Candidate<'_> {
     pub(super) fn works_elsewhere(&self, claim: &Claim, places: &Places) -> bool {
         let is_bound = adapter(&claim.key.agent)
             .is_some_and(|adapter| !adapter.profile().resumes_from_anywhere);
-        let is_nameless = claim.stamp.is_none() && claim.serving == Serving::One;
+        let is_nameless = claim.stamp.is_none() && claim.serving != Serving::Many;
         let work_dir = claim.work_dir.as_deref();
         let beside = || places.beside(self.process, self.details, work_dir);
         is_bound && is_nameless && beside() == Beside::Excluded
@@ -102,7 +113,7 @@ impl Candidate<'_> {
 
     fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {
         let is_left = matches!(other.taken_up, TakenUp::Left(_));
-        if is_left || !self.may_be_about(other) || other.serving != Serving::One {
+        if is_left || !self.may_be_about(other) || other.serving == Serving::Many {
             return Rival::None;
         }
         let is_proven = other.stamp.is_some()

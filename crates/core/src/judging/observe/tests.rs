@@ -254,7 +254,9 @@ fn a_younger_process_has_another_session_only_by_a_claim_that_may_be_about_it() 
     assert_eq!(with(&another), younger);
     assert_eq!(with(&|other| other.dated_at_ms = Some(BEGAN)), younger);
     assert_eq!(with(&|other| other.dated_at_ms = None), younger);
-    assert_eq!(with(&|other| other.serving = Serving::Many), younger);
+    for serving in [Serving::Many, Serving::NotRecorded] {
+        assert_eq!(with(&|other| other.serving = serving), younger);
+    }
     assert_eq!(
         with(&|other| other.key.session = old.key.session.clone()),
         younger
@@ -300,6 +302,12 @@ fn of_two_claims_to_one_number_the_better_one_has_the_process() {
         later.scope.pid_namespace = Some(PidNamespace(NAMESPACE));
     };
     assert_eq!(both(&named), [Exited, Live]);
+    // The process may serve both.
+    let beside = |own: &mut Claim, later: &mut Claim| {
+        later.scope.pid_namespace = Some(PidNamespace(NAMESPACE));
+        own.serving = Serving::NotRecorded;
+    };
+    assert_eq!(both(&beside), [Unknown, Live]);
     let stamped = |_: &mut Claim, later: &mut Claim| {
         later.stamp = Some(StartStamp::LinuxTicks(1_000));
     };

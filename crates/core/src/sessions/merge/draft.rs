@@ -214,7 +214,8 @@ impl Draft {
     /// The process that serves it makes a claim that no other process can make meanwhile.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.live_claims().all(|claim| {
-            claim.claim.exclusivity == Exclusivity::Exclusive && claim.claim.serving == Serving::One
+            claim.claim.exclusivity == Exclusivity::Exclusive
+                && claim.claim.serving != Serving::Many
         })
     }
 

@@ -121,6 +121,6 @@ fn is_by_pid(judged: &JudgedClaim) -> bool {
     let claim = &judged.claim;
     matches!(claim.subject, Subject::Process(_))
         && matches!(claim.evidence.kind, Registry | Sidecar | LockFile | Record)
-        && claim.serving == Serving::One
+        && claim.serving != Serving::Many
         && judged.verdict.liveness() == Liveness::Live
 }

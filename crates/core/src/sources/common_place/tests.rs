@@ -11,7 +11,6 @@ use whosup_process::{ProcessTable, system_backend};
 use whosup_sidecar as owner;
 
 use super::*;
-use crate::adapter::claim::Serving;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::judging::verdict::{Confidence, LiveBecause, Liveness, Verdict};
 use crate::machine::command::NoCommands;
@@ -236,59 +235,38 @@ fn of_files_that_say_one_the_newest_is_current_and_no_other_file_changes() {
     }
 }
 
-/// How many sessions the process of each file serves, by the claims.
-fn servings(world: &World) -> Vec<(String, Serving)> {
-    let found = scan_common_place(&world.machine(), |_| true);
-    assert_eq!(found.problems, []);
-    let claims = found.found.scan.claims.iter();
-    let mut servings: Vec<_> = claims
-        .map(|claim| (claim.key.session.to_string(), claim.serving))
-        .collect();
-    servings.sort_by(|one, other| one.0.cmp(&other.0));
-    servings
+/// The sessions that are live.
+fn live(world: &World, agent: &str) -> Vec<String> {
+    let sessions = world.sessions(agent).into_iter();
+    let live = sessions.filter(|session| session.liveness() == Liveness::Live);
+    live.map(|session| session.key.session.to_string())
+        .collect()
 }
 
 #[test]
-fn several_are_files_of_one_living_process_and_of_different_sessions() {
-    let world = World::new();
-    let running = Running::start();
-    let said = sidecar(&world.machine(), running.pid());
-    let write = |agent: &str, id: &str, name: &str, change: &dyn Fn(&mut Value)| {
-        let mut said = said.clone();
-        said["session_id"] = json!(id);
-        change(&mut said);
-        world.write(agent, &format!("{name}.runtime.json"), &said);
-    };
+fn files_without_the_word_neither_supersede_nor_are_superseded() {
+    let renamed = |said: &mut Value| said["hostname"] = json!("laptop-before");
+    let word = |said: &mut Value| said["serves"] = json!("one");
     let as_it_is = |_: &mut Value| {};
-    write("my-agent", "s-1", "s-1", &as_it_is);
-    // The same session again, and a process that had the PID before.
-    write("my-agent", "s-1", "s-1.claim-0", &as_it_is);
-    write("my-agent", "s-2", "s-2", &|said| {
-        said["process_start"] = json!("1")
-    });
-    // No stamp, and a date from before the process started: another process.
-    write("my-agent", "s-3", "s-3", &|said| {
-        said["process_start"] = Value::Null;
-        said["started_at"] = json!(seconds_now() - 3_600.0);
-    });
-    let one_each = servings(&world);
-    assert_eq!(one_each.len(), 4);
-    assert!(
-        one_each.iter().all(|(_, serving)| *serving == Serving::One),
-        "{one_each:?}"
-    );
-
-    // Under another agent's name, and without a stamp.
-    write("other-agent", "s-4", "s-4", &|said| {
-        said["process_start"] = Value::Null;
-        said["other_agent_version"] = json!("1");
-    });
-    let several: Vec<String> = servings(&world)
-        .into_iter()
-        .filter(|(_, serving)| *serving == Serving::Several)
-        .map(|(id, _)| id)
-        .collect();
-    assert_eq!(several, ["s-1", "s-1", "s-4"]);
+    let changes: &[[&dyn Fn(&mut Value); 2]] = &[
+        [&as_it_is, &as_it_is],
+        [&renamed, &as_it_is],
+        [&as_it_is, &renamed],
+        [&renamed, &word],
+        [&word, &renamed],
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        let world = World::new();
+        let running = Running::start();
+        let mut said = sidecar(&world.machine(), running.pid());
+        change[0](&mut said);
+        world.write("my-agent", "s-1.runtime.json", &said);
+        let mut said = sidecar(&world.machine(), running.pid());
+        said["session_id"] = json!("s-2");
+        change[1](&mut said);
+        world.write("my-agent", "s-2.runtime.json", &said);
+        assert_eq!(live(&world, "my-agent"), ["s-1", "s-2"], "{at}");
+    }
 }
 
 #[test]
@@ -296,23 +274,22 @@ fn a_world_writable_file_changes_no_other() {
     let world = World::new();
     let running = Running::start();
     let mut said = sidecar(&world.machine(), running.pid());
+    said["serves"] = json!("one");
     world.write("my-agent", "s-1.runtime.json", &said);
     said["session_id"] = json!("s-2");
+    said["started_at"] = json!(seconds_now());
     world.write("my-agent", "s-2.runtime.json", &said);
-    assert!(
-        servings(&world)
-            .iter()
-            .all(|(_, serving)| *serving == Serving::Several)
-    );
+    assert_eq!(live(&world, "my-agent"), ["s-2"]);
     let planted = root(&world.environment())
         .unwrap()
         .join("my-agent/s-2.runtime.json");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     fs::set_permissions(planted, mode).unwrap();
-    assert!(
-        servings(&world)
-            .iter()
-            .all(|(_, serving)| *serving == Serving::One)
+    let found = scan(&world.machine(), &Scope::default()).snapshot.sessions;
+    let found = found.iter().map(|session| session.liveness());
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [Liveness::Live, Liveness::Unknown]
     );
 }
 
