@@ -161,7 +161,7 @@ pub fn parse_sidecar(bytes: &[u8]) -> Result<Sidecar, SidecarError> {
         pid: object.pid_or_zero("pid")?,
         session_id: SessionId::parse(object.string("session_id")?)
             .map_err(SidecarError::SessionId)?,
-        work_dir: parse_path(&object, "work_dir", object.string("work_dir")?)?,
+        work_dir: parse_work_dir(&object)?,
         hostname: object.string("hostname")?.to_owned(),
         started_at_ms: parse_started_at(&object)?,
         agent_name,
@@ -219,6 +219,22 @@ fn parse_path(object: &StrictObject<'_>, key: &str, text: &str) -> Result<PathBu
     Ok(PathBuf::from(text))
 }
 
+/// A relative directory would be one of the reader's. A reader of one platform may find the
+/// sidecar of another, so the forms of all are absolute.
+fn parse_work_dir(object: &StrictObject<'_>) -> Result<PathBuf, FieldError> {
+    let text = object.string("work_dir")?;
+    let path = parse_path(object, "work_dir", text)?;
+    let is_absolute = match text.as_bytes() {
+        [b'/', ..] | [b'\\', b'\\', ..] => true,
+        [drive, b':', b'/' | b'\\', ..] => drive.is_ascii_alphabetic(),
+        _ => false,
+    };
+    if !is_absolute {
+        return Err(object.out_of_range("work_dir", "an absolute path", text));
+    }
+    Ok(path)
+}
+
 fn parse_opt_path(object: &StrictObject<'_>, key: &str) -> Result<Option<PathBuf>, FieldError> {
     let text = object.opt_string(key)?;
     text.map(|text| parse_path(object, key, text)).transpose()
@@ -261,11 +277,14 @@ fn parse_process_start(
     Ok((stamp, Some(shown)))
 }
 
+/// Nothing is no command.
 fn parse_resume(object: &StrictObject<'_>) -> Result<Option<Resume>, FieldError> {
     if object.is_string("resume")? {
         let line = object.opt_string("resume")?;
+        let line = line.filter(|line| !line.trim().is_empty());
         return Ok(line.map(|line| Resume::Line(line.to_owned())));
     }
     let argv = object.opt_strings("resume")?;
+    let argv = argv.filter(|argv| !argv.is_empty());
     Ok(argv.map(|argv| Resume::Argv(argv.into_iter().map(str::to_owned).collect())))
 }

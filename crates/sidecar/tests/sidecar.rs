@@ -237,6 +237,16 @@ const OUT_OF_RANGE: &[(&str, &str, &str)] = &[
         r#""/w\u0000x""#,
         r"is not a path: found `/w\u{0}x`",
     ),
+    (
+        "work_dir",
+        r#""app""#,
+        "is not an absolute path: found `app`",
+    ),
+    (
+        "work_dir",
+        r#""C:app""#,
+        "is not an absolute path: found `C:app`",
+    ),
     ("executable", r#""""#, "is not a path: found ``"),
     ("boot_id", r#""today""#, "is not a UUID: found `today`"),
     ("pid_namespace", "0", "is not an inode number: found `0`"),
@@ -384,6 +394,22 @@ fn the_agent_is_named_by_one_version_key_and_never_guessed_among_two() {
     assert_eq!(named(&[]), (None, None));
     assert_eq!(named(&["a_version", "b_version"]), (None, None));
     assert_eq!(named(&["_version", "Big_version", "version"]), (None, None));
+}
+
+#[test]
+fn a_directory_of_any_platform_is_absolute() {
+    for path in ["/w/app", r"C:\w\app", "c:/w/app", r"\\server\w"] {
+        let sidecar = parse_with("work_dir", json!(path)).unwrap();
+        assert_eq!(sidecar.work_dir, Path::new(path));
+    }
+}
+
+#[test]
+fn an_empty_command_is_none() {
+    for nothing in [json!([]), json!(""), json!(" ")] {
+        let sidecar = parse_with("resume", nothing.clone()).unwrap();
+        assert_eq!(sidecar.resume, None, "{nothing}");
+    }
 }
 
 #[test]
