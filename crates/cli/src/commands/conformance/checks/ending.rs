@@ -94,10 +94,9 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
             Answer::Error(error) => return Err(error),
         }
         let (now, claim) = arena.only_claim()?;
-        let said = claim.sidecar.phase.as_deref();
-        if said != Some(word) || claim.sidecar.waiting_for.as_deref() != waiting_for {
-            return Err(format!("`phase` is {said:?} after `phase {word}`"));
-        }
+        require_word("phase", claim.sidecar.phase.as_deref(), Some(word), word)?;
+        let said = claim.sidecar.waiting_for.as_deref();
+        require_word("waiting_for", said, waiting_for, word)?;
         if now != path || claim.sidecar.started_at_ms != before.sidecar.started_at_ms {
             return Err("a phase changed the file's place or its `started_at`".to_owned());
         }
@@ -108,6 +107,19 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
         None => Ok(Outcome::Passed),
         Some(phase) => Err(format!("after a switch `phase` is still `{phase}`")),
     }
+}
+
+fn require_word(
+    field: &str,
+    said: Option<&str>,
+    right: Option<&str>,
+    phase: &str,
+) -> Result<(), String> {
+    if said == right {
+        return Ok(());
+    }
+    let said = said.map_or_else(|| "missing".to_owned(), |word| format!("`{word}`"));
+    Err(format!("`{field}` is {said} after `phase {phase}`"))
 }
 
 /// A forked child has no part in the session.

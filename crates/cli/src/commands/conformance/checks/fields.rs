@@ -66,9 +66,6 @@ fn check_fields(
             work_dir.display()
         ));
     }
-    if !sidecar.work_dir.is_absolute() {
-        return Err("`work_dir` is not absolute".to_owned());
-    }
     if let Ok(host) = system_backend().scope().host
         && host.0 != sidecar.hostname
     {
@@ -128,6 +125,13 @@ pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
     let stamp = process_of(&subject)?.stamp;
     let mut missing = Vec::new();
     match &sidecar.process_start {
+        Some(said) if said.kind() != stamp.kind() => {
+            return Err(format!(
+                "`process_start_kind` is `{}`, not `{}`",
+                said.kind().name(),
+                stamp.kind().name()
+            ));
+        }
         Some(said) if *said != stamp => {
             return Err(format!("`process_start` is `{said}`, not `{stamp}`"));
         }
