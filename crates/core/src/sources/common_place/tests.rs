@@ -245,27 +245,26 @@ fn live(world: &World, agent: &str) -> Vec<String> {
 
 #[test]
 fn files_without_the_word_neither_supersede_nor_are_superseded() {
-    let renamed = |said: &mut Value| said["hostname"] = json!("laptop-before");
-    let word = |said: &mut Value| said["serves"] = json!("one");
-    let as_it_is = |_: &mut Value| {};
-    let changes: &[[&dyn Fn(&mut Value); 2]] = &[
-        [&as_it_is, &as_it_is],
-        [&renamed, &as_it_is],
-        [&as_it_is, &renamed],
-        [&renamed, &word],
-        [&word, &renamed],
+    const AS_IT_IS: (&str, &str) = ("my_agent_version", "1.2");
+    const RENAMED: (&str, &str) = ("hostname", "laptop-before");
+    const WORD: (&str, &str) = ("serves", "one");
+    let changes = [
+        [AS_IT_IS, AS_IT_IS],
+        [RENAMED, AS_IT_IS],
+        [AS_IT_IS, RENAMED],
+        [RENAMED, WORD],
+        [WORD, RENAMED],
     ];
-    for (at, change) in changes.iter().enumerate() {
+    for fields in changes {
         let world = World::new();
         let running = Running::start();
-        let mut said = sidecar(&world.machine(), running.pid());
-        change[0](&mut said);
-        world.write("my-agent", "s-1.runtime.json", &said);
-        let mut said = sidecar(&world.machine(), running.pid());
-        said["session_id"] = json!("s-2");
-        change[1](&mut said);
-        world.write("my-agent", "s-2.runtime.json", &said);
-        assert_eq!(live(&world, "my-agent"), ["s-1", "s-2"], "{at}");
+        for ((field, value), id) in fields.into_iter().zip(["s-1", "s-2"]) {
+            let mut said = sidecar(&world.machine(), running.pid());
+            said["session_id"] = json!(id);
+            said[field] = json!(value);
+            world.write("my-agent", &format!("{id}.runtime.json"), &said);
+        }
+        assert_eq!(live(&world, "my-agent"), ["s-1", "s-2"], "{fields:?}");
     }
 }
 
