@@ -253,6 +253,9 @@ fn here(machine: &Machine) -> Option<Pane> {
 
 fn why_not(session: &Session) -> String {
     match &session.pane {
+        Some(pane) if host_of(pane).is_some() => {
+            format!("its window is not known ({})", pane_words(pane))
+        }
         Some(pane) => format!("{} lists no panes to whosup", pane_words(pane)),
         None => match place(session) {
             Some(place) => format!("no pane host shows it ({place})"),

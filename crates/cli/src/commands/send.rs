@@ -190,6 +190,10 @@ fn refusal(session: &Session) -> Option<(String, ExitStatus)> {
     }
     match &session.pane {
         Some(pane) if pane.pane.is_some() => None,
+        Some(pane) if host_of(pane).is_some() => {
+            let pane = pane_words(pane);
+            failed(format!("its window is not known ({pane})"))
+        }
         Some(pane) => failed(format!("{} takes no text from whosup", pane_words(pane))),
         None => {
             let place = place(session).unwrap_or_else(|| "no terminal".to_owned());

@@ -225,32 +225,38 @@ fn no_zellij_is_asked_while_one_is_starting() {
     assert_eq!(problems(BEGAN_MS + 60_000), [lost(900), lost(901)]);
 }
 
-/// A variable is inherited, and anybody may set it: two that say the same say nothing.
+/// The variable has the number that a window had when it was opened.
 #[test]
-fn an_id_that_two_children_have_leads_to_neither() {
-    let screen = [
-        process(900, 1, "screen").argv(&["SCREEN", "-S", "w"]),
-        process(1000, 900, "bash")
-            .tty(136, 2)
-            .env(&[("WINDOW", "0")]),
-        process(1001, 900, "bash")
-            .tty(136, 3)
-            .env(&[("WINDOW", "0")]),
-        process(1002, 900, "bash")
-            .tty(136, 4)
-            .env(&[("WINDOW", "2")]),
-        process(1003, 900, "bash")
-            .tty(136, 5)
-            .env(&[("WINDOW", "9")]),
+fn the_terminal_of_a_window_of_screen_leads_to_its_process_and_no_variable_does() {
+    let child = |pid, minor, window| {
+        let child = process(pid, 900, "bash").tty(136, minor);
+        child.env(&[("WINDOW", window)])
+    };
+    let screen = || {
+        [
+            process(900, 1, "screen").argv(&["SCREEN", "-S", "w"]),
+            child(1000, 2, "0"),
+            child(1001, 3, "1"),
+        ]
+    };
+    let found = |listing| {
+        let (listed, _) = list(&Screen, screen(), printed(listing));
+        let panes = listed.found.into_iter();
+        let found = panes.map(|pane| (pane.pane, pane.pid.map(Pid::get)));
+        found.collect::<Vec<_>>()
+    };
+    let at = |number: &str, pid| (Some(number.to_owned()), pid);
+    let swapped = found("0 /dev/pts/3 sh<|>1 /dev/pts/2 api<|>");
+    assert_eq!(swapped, [at("0", Some(1001)), at("1", Some(1000))]);
+    let unknown = [
+        at("0", None),
+        at("1", None),
+        (None, Some(1000)),
+        (None, Some(1001)),
     ];
-    let (listed, _) = list(&Screen, screen, printed("0 sh<|>1 sh<|>2 api<|>"));
-    let found = listed.found.iter();
-    let found: Vec<_> = found
-        .map(|pane| (pane.window.as_deref(), pane.pid))
-        .collect();
-    let third = Pid::new(1002).ok();
-    let expected = [(Some("sh"), None), (Some("sh"), None), (Some("api"), third)];
-    assert_eq!(found, expected);
+    assert_eq!(found("0 0T sh<|>1 1T api<|>"), unknown);
+    // A title may look like the end of a window and the next one.
+    assert_eq!(found("0 /dev/pts/3 sh<|>1 /dev/pts/3 api<|>"), unknown);
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn what_is_typed_into_a_screen_has_no_escapes_of_its_own() {
             .tty(136, 2)
             .env(&[("WINDOW", "0")]),
     ];
-    let (listed, _) = list(&Screen, screen, printed("0 sh<|>"));
+    let (listed, _) = list(&Screen, screen, printed("0 0T sh<|>"));
     let typing = Screen.paste(&listed.found[0], "a\\b ^c $d").unwrap();
     let argv = &typing.type_it[0].invocation.argv;
     assert_eq!(argv.last().unwrap(), "a\\\\b \\^c \\$d");

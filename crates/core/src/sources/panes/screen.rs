@@ -1,17 +1,19 @@
 //! GNU screen.
 //!
-//! `screen -Q windows` lists the numbers and titles of a session's windows, and neither PIDs
-//! nor terminals. Screen starts each window's program as its own child with `WINDOW` (and
-//! `STY`) in its environment, which is what leads from a window to a process. A session that
-//! was renamed has its old name in `STY`, so that a session is asked by the PID in its name.
-//! (Seen in screen 4.09.00, 2026-11.)
+//! `screen -Q windows` lists the numbers and titles of a session's windows. Screen starts each
+//! window's program as its own child, which the terminal of the window leads to. Screen 5 lists
+//! that terminal (`%T`, winmsg.h of 5.0), and screen 4 nothing of the kind: there the process is
+//! known of a session's only window. `WINDOW` in the environment of the child proves nothing: it
+//! keeps the number that the window had at its start, and a person may swap the numbers of two.
+//! A session that was renamed has its old name in `STY`, so that a session is asked by the PID in
+//! its name. (Seen in screen 4.09.00, 2026-11.)
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use whosup_process::{Process, Tty};
+use whosup_process::{Pid, Process, Tty};
 
-use super::servers::{ServerProcess, ask_all, child_of, children_by_id, find_ours, run, silent};
+use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
 use super::typing::bracketed;
 use super::{Going, Input, Pane, PaneHost, Typing, Viewer};
 use crate::adapter::Invocation;
@@ -20,8 +22,9 @@ use crate::machine::problem::Found;
 
 /// The program.
 const SCREEN: &str = "screen";
-/// A window: its number and its title.
-const FORMAT: &str = "%n %t<|>";
+/// A window: its number, its terminal and its title. Screen 4 knows no terminal, and writes no
+/// name of one there.
+const FORMAT: &str = "%n %T %t<|>";
 /// The end of each window. A line break would be left out while a terminal shows the session
 /// (seen in 4.09.00).
 const SEPARATOR: &str = "<|>";
@@ -132,42 +135,81 @@ fn ask(machine: &Machine, server: &ServerProcess, deadline: Instant) -> Answer {
 }
 
 fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pane> {
-    let children = children_by_id(machine, &server.process, "WINDOW");
+    let children = children(machine, &server.process).filter(|child| child.tty.is_some());
+    let children: Vec<&Process> = children.collect();
     let socket = socket_of(machine, &server.process);
     let session = name_of(&socket);
     let at = server.listening_at(socket);
     let viewers = viewers(machine, &server.process, &children);
     let listing = String::from_utf8_lossy(listing);
-    let rows = listing
-        .split(SEPARATOR)
-        .take(WINDOWS_MAX)
-        .filter_map(parse_row);
-    let panes = rows.map(|(number, title)| {
-        let child = child_of(&children, number);
-        Pane {
-            host: SCREEN,
-            server: Some(at.clone()),
-            session: Some(session.clone()),
-            window: Some(title.to_owned()),
-            pane: Some(number.to_owned()),
-            place: format!("{session}:{number} {title}"),
-            tty: child.and_then(|child| child.tty),
-            pid: child.map(|child| child.pid),
-            // The program's own title is not listed: a person names windows too.
-            title: String::new(),
-            is_dead: false,
-            viewers: viewers.clone(),
-            outer: None,
-        }
-    });
-    panes.collect()
+    let rows = listing.split(SEPARATOR).take(WINDOWS_MAX);
+    let rows: Vec<Row<'_>> = rows.filter_map(parse_row).collect();
+    let in_window = |row: &Row<'_>, child: Option<&Process>| Pane {
+        host: SCREEN,
+        server: Some(at.clone()),
+        session: Some(session.clone()),
+        window: Some(row.title.to_owned()),
+        pane: Some(row.number.to_owned()),
+        place: format!("{session}:{} {}", row.number, row.title),
+        tty: child.and_then(|child| child.tty),
+        pid: child.map(|child| child.pid),
+        // The program's own title is not listed: a person names windows too.
+        title: String::new(),
+        is_dead: false,
+        viewers: viewers.clone(),
+        outer: None,
+    };
+    let mut panes: Vec<Pane> = rows
+        .iter()
+        .map(|row| in_window(row, child_in(row, &rows, &children)))
+        .collect();
+    let joined: Vec<Option<Pid>> = panes.iter().map(|pane| pane.pid).collect();
+    let elsewhere = children
+        .iter()
+        .filter(|child| !joined.contains(&Some(child.pid)));
+    panes.extend(elsewhere.map(|child| Pane {
+        server: None,
+        window: None,
+        pane: None,
+        place: String::new(),
+        ..in_window(&Row::default(), Some(*child))
+    }));
+    panes
 }
 
-/// Parses a window: its number and its title.
-fn parse_row(line: &str) -> Option<(&str, &str)> {
-    let (number, title) = line.split_once(' ')?;
+/// A window as screen lists it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Row<'a> {
+    number: &'a str,
+    /// `None` if screen does not report it.
+    tty: Option<Tty>,
+    title: &'a str,
+}
+
+/// Parses a window: its number, its terminal and its title.
+fn parse_row(line: &str) -> Option<Row<'_>> {
+    let (number, rest) = line.split_once(' ')?;
+    let (tty, title) = rest.split_once(' ')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some((number, title))
+    is_number.then(|| Row {
+        number,
+        tty: Tty::of_name(tty),
+        title,
+    })
+}
+
+/// The child of the server that a window was opened for: the one with its terminal, which no
+/// other window has, or the only child if there is only one window.
+fn child_in<'a>(row: &Row<'_>, rows: &[Row<'_>], children: &[&'a Process]) -> Option<&'a Process> {
+    match (row.tty, rows, children) {
+        (None, [_], [child]) => Some(child),
+        (None, ..) => None,
+        (tty, ..) => {
+            let is_alone = rows.iter().filter(|other| other.tty == tty).count() == 1;
+            let mut children = children.iter().filter(|_| is_alone);
+            children.find(|child| child.tty == tty).copied()
+        }
+    }
 }
 
 /// The name of the socket is the name of the session.
@@ -210,13 +252,13 @@ fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
 
 /// The terminals that show a session: screen holds them open, whereas of its own windows it
 /// holds only the other ends.
-fn viewers(machine: &Machine, server: &Process, children: &[(String, Process)]) -> Vec<Viewer> {
+fn viewers(machine: &Machine, server: &Process, children: &[&Process]) -> Vec<Viewer> {
     let Ok(files) = machine.table().open_files(server) else {
         return Vec::new();
     };
     let paths = files.iter().filter_map(|file| file.path.to_str());
     let mut shown: Vec<Tty> = paths.filter_map(Tty::of_name).collect();
-    shown.retain(|tty| children.iter().all(|(_, child)| child.tty != Some(*tty)));
+    shown.retain(|tty| children.iter().all(|child| child.tty != Some(*tty)));
     shown.sort();
     shown.dedup();
     shown.into_iter().map(Viewer::Terminal).collect()
@@ -269,12 +311,21 @@ fn stuff(pane: &Pane, text: &str) -> Option<Typing> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_row;
+    use whosup_process::Tty;
+
+    use super::{Row, parse_row};
 
     #[test]
-    fn a_window_is_its_number_and_the_rest_of_the_line() {
-        assert_eq!(parse_row("7 my win: a b"), Some(("7", "my win: a b")));
-        assert_eq!(parse_row("0 "), Some(("0", "")));
+    fn a_window_is_its_number_its_terminal_and_the_rest_of_the_line() {
+        let row = |number, tty, title| Some(Row { number, tty, title });
+        let tty = Tty {
+            major: 136,
+            minor: 3,
+        };
+        let listed = "7 /dev/pts/3 my win: a b";
+        assert_eq!(parse_row(listed), row("7", Some(tty), "my win: a b"));
+        assert_eq!(parse_row("7 7T my win"), row("7", None, "my win"));
+        assert_eq!(parse_row("0  "), row("0", None, ""));
         assert_eq!(parse_row("No screen session found."), None);
         assert_eq!(parse_row(""), None);
     }
