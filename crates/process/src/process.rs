@@ -164,6 +164,9 @@ pub struct Details {
     /// arguments behind a [`Details::title`] are what is left of others, and left out.
     /// [`Absent::Overwritten`](crate::Absent::Overwritten) does not occur here: see [`Details::title`].
     pub argv: Field<Vec<OsString>>,
+    /// Only the beginning of [`Details::argv`] was read: an argument that is missing there may
+    /// follow.
+    pub is_argv_cut: bool,
     /// The text that a process put over its arguments (`process.title` of
     /// Node, `setproctitle`), trailing blanks removed; `None` if its
     /// arguments look untouched.
@@ -199,6 +202,7 @@ impl Details {
     pub fn absent(reason: crate::Absent) -> Self {
         Self {
             argv: Err(reason.clone()),
+            is_argv_cut: false,
             title: Err(reason.clone()),
             exe: Err(reason.clone()),
             is_exe_deleted: false,

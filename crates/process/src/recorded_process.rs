@@ -54,6 +54,7 @@ impl RecordedProcess {
         };
         let details = Details {
             argv: Ok(vec![OsString::from("sh")]),
+            is_argv_cut: false,
             title: Ok(None),
             exe: Ok(PathBuf::from("/bin/sh")),
             is_exe_deleted: false,

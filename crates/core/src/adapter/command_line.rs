@@ -18,9 +18,6 @@ use super::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 use super::{Program, Role};
 use crate::sources::recognize::unwrapped_name;
 
-/// How many arguments are read.
-const ARGUMENTS_MAX: usize = 256;
-
 /// How an agent's programs look, and what their arguments mean.
 ///
 /// Lists of words hold subcommands (`resume`; `exec resume` for the second word) and
@@ -230,7 +227,8 @@ impl CommandLine {
     #[must_use]
     pub fn session<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         let (arguments, named) = self.named(program)?;
-        (!self.has_any(arguments, self.forks)).then_some(named)
+        let may_fork = program.details.is_argv_cut && !self.forks.is_empty();
+        (!may_fork && !self.has_any(arguments, self.forks)).then_some(named)
     }
 
     /// The session that the arguments name as the one to fork.
@@ -286,9 +284,7 @@ impl CommandLine {
             Some((*is, at.next()?))
         });
         let (is, at) = found.filter(|_| !(self.is_another)(program))?;
-        let arguments = argv.get(at + 1..).unwrap_or_default();
-        let end = arguments.len().min(ARGUMENTS_MAX);
-        Some((is, arguments.get(..end)?))
+        Some((is, argv.get(at + 1..).unwrap_or_default()))
     }
 
     /// Where a program of this form stands among the process's arguments.

@@ -86,6 +86,15 @@ fn processes_of_which_only_the_name_is_known_have_not_exited() {
     check_all(change, nothing_has_exited);
 }
 
+/// What follows in very long arguments is not known.
+#[test]
+fn processes_of_whose_arguments_only_the_beginning_is_known_have_not_exited() {
+    let change = |world: &mut Value| {
+        each_process(world, |process| process["is_argv_cut"] = json!(true));
+    };
+    check_all(change, nothing_has_exited);
+}
+
 /// A stopped process was taken for a dead one (herdr#700).
 #[test]
 fn stopped_processes_keep_their_sessions_and_panes() {

@@ -52,6 +52,9 @@ pub struct ProcessFile {
     comm: String,
     #[serde(default)]
     argv: Given<Vec<String>>,
+    /// More arguments follow, which were not read.
+    #[serde(default)]
+    is_argv_cut: bool,
     /// A text that the process put over its arguments.
     title: Option<String>,
     #[serde(default)]
@@ -151,6 +154,7 @@ impl ProcessFile {
         self.exe
             .put(&mut details.exe, |exe| expand(exe, home).into());
         details.is_exe_deleted = self.is_exe_deleted;
+        details.is_argv_cut = self.is_argv_cut;
         self.cwd
             .put(&mut details.cwd, |cwd| expand(cwd, home).into());
         if let Some((typed, shown)) = &self.terminal_used {

@@ -281,3 +281,16 @@ fn names_are_those_of_executables_scripts_and_titles() {
         assert!(!AGENT.may_be_called(name), "{name}");
     }
 }
+
+/// An option that was not read may follow: a fork serves another session than the one it names.
+#[test]
+fn what_follows_in_arguments_that_were_cut_may_be_a_fork() {
+    let mut process = started_by("agent --model m -r {id}");
+    assert_eq!(AGENT.session(&program_of(&process)), Some(ID));
+    process.details.is_argv_cut = true;
+    assert_eq!(AGENT.session(&program_of(&process)), None);
+    assert_eq!(AGENT.recognize(&program_of(&process)), Some(Role::Session));
+    let mut forking = started_by("agent -r {id} --fork");
+    forking.details.is_argv_cut = true;
+    assert_eq!(AGENT.forked_session(&program_of(&forking)), Some(ID));
+}

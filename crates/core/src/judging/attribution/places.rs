@@ -41,6 +41,8 @@ impl Places {
             };
             let own = own_directory(machine, &process.process, &process.details);
             let all = own.into_iter().chain(named).chain(launched_in);
+            // An argument that was not read may name another one.
+            let all = all.filter(|_| !process.details.is_argv_cut);
             (process.process.pid, all.collect::<Vec<Directory>>())
         });
         // Without any the directory of the process is not known, and excludes nothing.

@@ -3,10 +3,15 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+/// How many arguments are kept.
+const ARGUMENTS_MAX: usize = 4096;
+
 /// What a command line turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandLine {
     pub(super) argv: Vec<OsString>,
+    /// More arguments follow.
+    pub(super) is_cut: bool,
     pub(super) title: Option<OsString>,
 }
 
@@ -29,11 +34,16 @@ pub(super) fn parse_command_line(bytes: &[u8], argument_bytes: Option<u64>) -> C
         let title = OsString::from_vec(text.trim_ascii_end().to_vec());
         return CommandLine {
             argv: vec![title.clone()],
+            is_cut: false,
             title: Some(title),
         };
     }
+    let mut argv = split_terminated(bytes);
+    let is_cut = argv.len() > ARGUMENTS_MAX;
+    argv.truncate(ARGUMENTS_MAX);
     CommandLine {
-        argv: split_terminated(bytes),
+        argv,
+        is_cut,
         title: None,
     }
 }
@@ -70,6 +80,14 @@ mod tests {
         check(b"a\0b  \0", None, &["a", "b  "], None);
         check(b"\0", None, &[""], None);
         check(b"unterminated", None, &["unterminated"], None);
+    }
+
+    #[test]
+    fn of_very_many_arguments_the_first_are_kept() {
+        let line = parse_command_line(&b"a\0".repeat(ARGUMENTS_MAX), None);
+        assert_eq!((line.argv.len(), line.is_cut), (ARGUMENTS_MAX, false));
+        let line = parse_command_line(&b"a\0".repeat(ARGUMENTS_MAX + 1), None);
+        assert_eq!((line.argv.len(), line.is_cut), (ARGUMENTS_MAX, true));
     }
 
     #[test]

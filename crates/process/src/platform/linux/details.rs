@@ -15,12 +15,12 @@ use super::argv::{CommandLine, parse_command_line};
 use super::look::Look;
 use super::mount::may_hang_at;
 use super::open::Opened;
-use super::raw::{absent, read_file, read_link, read_record};
+use super::raw::{absent, read_beginning, read_file, read_link, read_record};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::terminal;
 use super::view::MOUNTINFO_BYTES_MAX;
 
-/// The longest command line that is read.
+/// How much of a command line is read.
 const ARGV_BYTES_MAX: usize = 256 * 1024;
 
 /// More than the kernel writes to `io`: seven numbers with their names.
@@ -136,6 +136,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     let command_line = bodily
         .clone()
         .and_then(|()| read_command_line(opened, buffer));
+    let is_argv_cut = command_line.as_ref().is_ok_and(|line| line.is_cut);
     let (argv, title) = match command_line {
         Ok(line) => (Ok(line.argv), Ok(line.title)),
         Err(reason) => (Err(reason.clone()), Err(reason)),
@@ -147,6 +148,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     let mut explain = |reason| opened.explain(reason, buffer);
     Details {
         argv: argv.map_err(&mut explain),
+        is_argv_cut,
         title: title.map_err(&mut explain),
         is_exe_deleted: exe.as_ref().is_ok_and(|link| link.is_deleted),
         exe: exe.map(|link| link.path).map_err(&mut explain),
@@ -163,7 +165,9 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
 /// title if it has not the size of the arguments, which another read shows.
 fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine> {
     for _ in tries() {
-        read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
+        if read_beginning(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)? {
+            return beginning_of(buffer);
+        }
         let line = parse_command_line(buffer, None);
         if line.argv.len() > 1 || line.title.is_some() {
             return Ok(line);
@@ -185,6 +189,20 @@ fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine
         }
     }
     Err(Absent::Unsupported)
+}
+
+/// The whole arguments at the beginning of a long command line: of the last one, a part may be
+/// missing.
+fn beginning_of(buffer: &mut Vec<u8>) -> Field<CommandLine> {
+    let whole = buffer.iter().rposition(|byte| *byte == 0);
+    let whole = whole.ok_or(Absent::TooLarge {
+        bytes_max: ARGV_BYTES_MAX,
+    })?;
+    buffer.truncate(whole.saturating_add(1));
+    Ok(CommandLine {
+        is_cut: true,
+        ..parse_command_line(buffer, None)
+    })
 }
 
 /// Reads the PID namespace of a process: the link `ns/pid`, `pid:[4026531836]`.

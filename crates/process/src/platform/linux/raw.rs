@@ -89,6 +89,21 @@ pub(super) fn read_record(
     read_open(&file, bytes_max, buffer, EndsBy::AShortRead)
 }
 
+/// Reads at most the first `bytes_max` bytes of a file into `buffer`, and returns whether it has
+/// more.
+pub(super) fn read_beginning(
+    dir: impl AsFd,
+    name: impl Arg,
+    bytes_max: usize,
+    buffer: &mut Vec<u8>,
+) -> Field<bool> {
+    let file = open_file(dir, name)?;
+    read_until(&file, bytes_max, buffer, EndsBy::AnEmptyRead)?;
+    let has_more = buffer.len() > bytes_max;
+    buffer.truncate(bytes_max);
+    Ok(has_more)
+}
+
 fn open_file(dir: impl AsFd, name: impl Arg) -> Field<OwnedFd> {
     // O_NONBLOCK: a FIFO in a copy of a table must not block.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -103,6 +118,21 @@ enum EndsBy {
 }
 
 fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>, ends_by: EndsBy) -> Field<()> {
+    read_until(file, bytes_max, buffer, ends_by)?;
+    if buffer.len() > bytes_max {
+        buffer.clear();
+        return Err(Absent::TooLarge { bytes_max });
+    }
+    Ok(())
+}
+
+/// Reads until the end of a file, or until there are more than `bytes_max` bytes.
+fn read_until(
+    file: &OwnedFd,
+    bytes_max: usize,
+    buffer: &mut Vec<u8>,
+    ends_by: EndsBy,
+) -> Field<()> {
     buffer.clear();
     buffer.reserve(BUFFER_BYTES);
     for _ in 0..READS_MAX {
@@ -124,10 +154,6 @@ fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>, ends_by: En
         if buffer.len() > bytes_max {
             break;
         }
-    }
-    if buffer.len() > bytes_max {
-        buffer.clear();
-        return Err(Absent::TooLarge { bytes_max });
     }
     Ok(())
 }
