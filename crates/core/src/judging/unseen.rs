@@ -12,7 +12,7 @@ use whosup_process::{Absent, Field, Pid, Process};
 use crate::adapter::{Adapter, AgentProcess, Home, NODE_MAIN_THREAD, Program, is_runtime_name};
 
 use crate::machine::Machine;
-use crate::sources::recognize::is_name_of_layer;
+use crate::sources::recognize::{is_below_ours, is_by_another, is_name_of_layer};
 
 /// For each home the first process that may use it and may also be another
 /// program.
@@ -61,8 +61,9 @@ fn may_be_agent(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: 
     if !is_refused(&details.exe) {
         return false;
     }
-    let is_by_another =
-        matches!((&details.uid, home.owner_uid), (Ok(uid), Some(owner)) if *uid != owner);
+    let is_by_another = is_by_another(machine, &details)
+        && details.uid.as_ref().ok().copied() != home.owner_uid
+        && !is_below_ours(machine, process);
     let program = Program {
         process,
         details: &details,

@@ -7,7 +7,7 @@ mod settle;
 use std::collections::{HashMap, HashSet};
 
 use whosup_process::Pid;
-use whosup_sidecar::AgentId;
+use whosup_sidecar::{AgentId, SessionId};
 
 use crate::adapter::claim::SessionKey;
 use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
@@ -37,6 +37,8 @@ pub struct Parts {
     pub fully_seen_homes: HashSet<std::path::PathBuf>,
     /// Processes that may use a home and could not be inspected.
     pub unseen: HashMap<std::path::PathBuf, Pid>,
+    /// Sessions that the arguments of other users' processes name, whose homes can't be read.
+    pub named_by_others: HashMap<(AgentId, SessionId), Pid>,
     /// Where sessions and processes work.
     pub places: Places,
     /// Processes that may be an agent's although no adapter recognizes them.
@@ -51,6 +53,15 @@ impl Parts {
     /// The adapter of an agent; `None` if it has none.
     pub(crate) fn adapter(&self, agent: &AgentId) -> Option<&'static dyn Adapter> {
         adapter_of(self.adapters, agent)
+    }
+
+    /// Another user's process whose arguments name the session.
+    pub(crate) fn named_by_other(&self, key: &SessionKey) -> Option<Pid> {
+        if self.named_by_others.is_empty() {
+            return None;
+        }
+        let name = (key.agent.clone(), key.session.clone());
+        self.named_by_others.get(&name).copied()
     }
 }
 

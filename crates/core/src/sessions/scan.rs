@@ -27,7 +27,7 @@ use crate::sources::dismissal::Dismissals;
 use crate::sources::future_dates;
 use crate::sources::panes::Panes;
 use crate::sources::recognize::{
-    AgentProcesses, PossibleProcess, Users, find_agent_processes, homes,
+    AgentProcesses, PossibleProcess, Users, find_agent_processes, homes, leave_out_others,
 };
 use crate::sources::record::{name_homes_alike, scan_records};
 
@@ -151,11 +151,10 @@ fn look<'a>(
 ) -> Scanned<'a> {
     let mut problems = Vec::new();
     let adapters = AGENTS.iter().copied();
-    let adapters: Vec<&'static dyn Adapter> = adapters
-        .filter(|adapter| is_wanted(scope, *adapter))
-        .collect();
-    let found = find_agents(machine, scope, &adapters, &mut problems);
-    let (mut processes, possible) = (found.recognized, found.possible);
+    let adapters = adapters.filter(|adapter| is_wanted(scope, *adapter));
+    let adapters: Vec<&'static dyn Adapter> = adapters.collect();
+    let agents = find_agents(machine, scope, &adapters, &mut problems);
+    let (mut processes, possible) = (agents.recognized, agents.possible);
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
     question(&mut published.scan, machine, &mut problems);
@@ -171,6 +170,7 @@ fn look<'a>(
         &asked,
         (&processes, &possible),
         [&found, &published.scan],
+        agents.named_by_others,
     );
     let mut settling = Settling::new(machine, &around, (&processes, &possible));
     let look = look_with(machine, &scope.depth, &processes);
@@ -236,7 +236,10 @@ fn find_agents(
     problems: &mut Vec<Problem>,
 ) -> AgentProcesses {
     let step = machine.step(About::machine("agent processes"));
-    let found = find_agent_processes(machine, adapters, scope.users, problems);
+    let mut found = find_agent_processes(machine, adapters, problems);
+    if scope.users == Users::Own {
+        leave_out_others(machine, &scope.extra_homes, &mut found);
+    }
     step.end(|| {
         let (recognized, possible) = (found.recognized.len(), found.possible.len());
         format!("{recognized} recognized, {possible} possible")

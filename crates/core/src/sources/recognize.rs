@@ -1,6 +1,7 @@
 //! Finds the processes that are agents or may be, and the homes that they use.
 
 mod look_through;
+mod others;
 mod possible;
 mod relatives;
 
@@ -8,9 +9,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Absent, Details, Process};
-use whosup_sidecar::AgentId;
+use whosup_process::{Absent, Details, Pid, Process};
 use whosup_sidecar::file::{Links, facts, facts_of_any};
+use whosup_sidecar::{AgentId, SessionId};
 
 use crate::adapter::{Adapter, AgentProcess, Home, LaunchedIn, Program, Role, is_runtime_name};
 
@@ -21,6 +22,7 @@ use crate::sources::agents::{self, AGENTS};
 
 pub use look_through::look_through;
 pub(crate) use look_through::{is_name_of_layer, unwrapped_name};
+pub(crate) use others::{is_below_ours, is_by_another, leave_out_others};
 pub use possible::PossibleProcess;
 pub(crate) use possible::{Possible, possible_agents};
 
@@ -34,7 +36,8 @@ const AT_ONCE_MAX: usize = 1_024;
 /// The users whose processes are of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Users {
-    /// Processes of the user who runs the scan.
+    /// Processes of the user who runs the scan, and processes of others that may use the same
+    /// homes.
     #[default]
     Own,
     /// Processes of all users, as far as they can be seen.
@@ -48,9 +51,12 @@ pub struct AgentProcesses {
     pub recognized: Vec<AgentProcess>,
     /// Processes that no adapter recognizes and that may be an agent.
     pub possible: Vec<PossibleProcess>,
+    /// Sessions that the arguments of other users' processes name, whose homes can't be read.
+    pub named_by_others: HashMap<(AgentId, SessionId), Pid>,
 }
 
-/// Finds the processes of `adapters`' agents, and the processes that may be such an agent.
+/// Finds the processes of `adapters`' agents, and the processes that may be such an agent,
+/// whoever runs them.
 ///
 /// A process gets a closer look only if the process name or the executable's name is used by
 /// an agent, a language runtime, a loader or an emulator. The executable and the arguments
@@ -58,7 +64,6 @@ pub struct AgentProcesses {
 pub fn find_agent_processes(
     machine: &Machine,
     adapters: &[&'static dyn Adapter],
-    users: Users,
     problems: &mut Vec<Problem>,
 ) -> AgentProcesses {
     let mut found = AgentProcesses::default();
@@ -69,14 +74,10 @@ pub fn find_agent_processes(
             return found;
         }
     };
-    let own = match users {
-        Users::Own => machine.table().view().uid.clone().ok(),
-        Users::All => None,
-    };
     let mut launched = HashSet::new();
     let seen = processes.chunks(AT_ONCE_MAX).flat_map(|some| {
         let some = some.iter().collect();
-        parallel::map(some, |process| seen_as(machine, process, adapters, own))
+        parallel::map(some, |process| seen_as(machine, process, adapters))
     });
     for seen in seen.flatten() {
         if found.recognized.len() + found.possible.len() == AGENT_PROCESSES_MAX {
@@ -109,22 +110,16 @@ enum SeenAs {
     Possible(PossibleProcess),
 }
 
-/// `None` if a process is no agent, or another user's where only those of `own` are wanted.
+/// `None` if a process is no agent.
 fn seen_as(
     machine: &Machine,
     process: &Process,
     adapters: &[&'static dyn Adapter],
-    own: Option<u32>,
 ) -> Option<SeenAs> {
     if process.is_kernel_thread || process.is_exited || !is_candidate(machine, process) {
         return None;
     }
     let details = what_it_runs(machine, process);
-    if let (Some(own), Ok(uid)) = (own, &details.uid)
-        && *uid != own
-    {
-        return None;
-    }
     let program = Program {
         process,
         details: &details,

@@ -86,6 +86,39 @@ fn processes_of_which_only_the_name_is_known_have_not_exited() {
     check_all(change, nothing_has_exited);
 }
 
+/// Root looks at the agents of a user, in the home of the user.
+#[test]
+fn processes_of_the_owner_of_the_home_have_not_exited_for_whoever_looks() {
+    let change = |world: &mut Value| set_view(world, json!({"uid": 4711}));
+    check_all(change, nothing_has_exited);
+}
+
+/// A user runs an agent as another one by `sudo`, which does not show its home.
+#[test]
+fn processes_of_another_user_below_ours_have_not_exited() {
+    const SHELL: i32 = 899;
+    let change = |world: &mut Value| {
+        set_view(world, json!({"is_root": false, "uid": 1000}));
+        each_process(world, |process| {
+            process["uid"] = json!(4711);
+            process["ppid"] = match &process["ppid"] {
+                Value::Null => json!(SHELL),
+                known => known.clone(),
+            };
+            for field in ["exe", "cwd", "env", "holds"] {
+                process[field] = Value::Null;
+            }
+        });
+        let began = world["processes"][0]["began"].clone();
+        let shell = json!({"pid": SHELL, "start": 0, "began": began, "comm": "bash", "uid": 1000});
+        let processes = world.get_mut("processes").and_then(Value::as_array_mut);
+        processes
+            .into_iter()
+            .for_each(|all| all.push(shell.clone()));
+    };
+    check_all(change, nothing_has_exited);
+}
+
 /// What follows in very long arguments is not known.
 #[test]
 fn processes_of_whose_arguments_only_the_beginning_is_known_have_not_exited() {

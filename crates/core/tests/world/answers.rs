@@ -26,7 +26,7 @@ use super::HOME_MARK;
 pub fn snapshot(machine: &Machine, depth: &Depth) -> Value {
     let scope = Scope {
         depth: depth.clone(),
-        users: Users::All,
+        users: Users::Own,
         ..Scope::default()
     };
     let config = Config::default();

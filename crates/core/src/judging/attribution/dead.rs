@@ -36,6 +36,7 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
             is_prefix_of(name, &key.session) && may_serve(one, key, draft, parts)
         });
         let named = named.next().map(|(one, _)| one.process.pid);
+        let named = named.or_else(|| parts.named_by_other(key));
         let gap = gap_of(draft, &left_over).or(named);
         if !is_open(key, draft, parts, gap.is_some()) {
             continue;

@@ -37,7 +37,10 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
     /// Processes that may use a home and could not be inspected.
     pub(crate) unseen: HashMap<PathBuf, Pid>,
-    /// Sessions that sources other than their homes report, and the parents of these.
+    /// Sessions that the arguments of other users' processes name, whose homes can't be read.
+    pub(crate) named_by_others: HashMap<(AgentId, SessionId), Pid>,
+    /// Those sessions, and the sessions that sources other than their homes report, with the
+    /// parents of these.
     pub(crate) known_elsewhere: HashSet<(AgentId, SessionId)>,
     /// Every adapter.
     pub(crate) adapters: &'static [&'static dyn Adapter],
@@ -56,6 +59,7 @@ impl<'a> Surroundings<'a> {
             default_homes: HashSet::new(),
             fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
+            named_by_others: HashMap::new(),
             known_elsewhere: HashSet::new(),
             adapters: &[],
         }

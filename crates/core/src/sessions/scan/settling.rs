@@ -2,11 +2,11 @@
 //! end.
 
 use std::cell::LazyCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use whosup_process::Absent;
-use whosup_sidecar::AgentId;
+use whosup_process::{Absent, Pid};
+use whosup_sidecar::{AgentId, SessionId};
 
 use super::batches::Batches;
 use super::may_be_in_a_pane;
@@ -28,6 +28,7 @@ pub(super) fn surroundings<'a>(
     asked: &'a [(&'static dyn Adapter, Home)],
     (processes, possible): (&'a [AgentProcess], &'a [PossibleProcess]),
     other_sources: [&AgentScan; 2],
+    named_by_others: HashMap<(AgentId, SessionId), Pid>,
 ) -> Surroundings<'a> {
     let roots_of = move |is_wanted: &dyn Fn(&Home) -> bool| {
         let homes = asked.iter().map(|(_, home)| home);
@@ -38,6 +39,7 @@ pub(super) fn surroundings<'a>(
     };
     let keys = other_sources.iter().flat_map(|source| source.keys());
     let names = keys.map(|key| (key.agent.clone(), key.session.clone()));
+    let names = names.chain(named_by_others.keys().cloned());
     let sketches = other_sources.iter().flat_map(|source| &source.sketches);
     let parents = sketches.filter_map(|sketch| {
         let parent = sketch.parent.clone()?;
@@ -50,6 +52,7 @@ pub(super) fn surroundings<'a>(
     around.unseen = who_may_use(machine, asked, processes);
     around.adapters = AGENTS;
     around.known_elsewhere = names.chain(parents).collect();
+    around.named_by_others = named_by_others;
     around
 }
 
@@ -164,6 +167,7 @@ impl<'a, 's> Settling<'a, 's> {
             default_homes: roots_of(&around.default_homes, &|home| home.is_default),
             fully_seen_homes,
             unseen: around.unseen.clone(),
+            named_by_others: around.named_by_others.clone(),
             places: self.places,
             possible: possible.to_vec(),
             now_ms: self.machine.now_ms(),

@@ -10,6 +10,7 @@ use crate::machine::command::NoCommands;
 use crate::machine::mounts::Mounts;
 use crate::sources::agents::vibe::Vibe;
 
+mod others;
 #[cfg(target_os = "linux")]
 mod real;
 
@@ -30,7 +31,7 @@ fn machine(directory: &Path, processes: Vec<RecordedProcess>) -> Machine {
 fn find(directory: &Path, processes: Vec<RecordedProcess>) -> AgentProcesses {
     let mut problems = Vec::new();
     let machine = machine(directory, processes);
-    let found = find_agent_processes(&machine, AGENTS, Users::All, &mut problems);
+    let found = find_agent_processes(&machine, AGENTS, &mut problems);
     assert_eq!(problems, []);
     found
 }
@@ -217,7 +218,7 @@ fn what_another_adapter_recognizes_is_not_possible() {
         Path::new("/nowhere"),
         vec![process(10, "cc", CLAUDE, &["cc"])],
     );
-    let found = find_agent_processes(&machine, &[&Vibe], Users::All, &mut Vec::new());
+    let found = find_agent_processes(&machine, &[&Vibe], &mut Vec::new());
     assert_eq!(recognized(&found), []);
     assert_eq!(possible(&found), []);
 }
@@ -274,7 +275,7 @@ fn a_home_that_is_not_there_yet_is_one_by_two_names() {
         process(7, "claude", CLAUDE, &["claude"]).env(&[("HOME", link.to_str().unwrap())]);
     let machine = machine(&real, vec![by_link]);
     let mut problems = Vec::new();
-    let found = find_agent_processes(&machine, AGENTS, Users::All, &mut problems);
+    let found = find_agent_processes(&machine, AGENTS, &mut problems);
     let mut processes = found.recognized;
     assert_eq!(processes[0].homes, [link.join(".claude")]);
     let claude = agents::adapter(&processes[0].agent).unwrap();

@@ -14,7 +14,7 @@ use crate::adapter::{Adapter as _, Sketch};
 use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
-use crate::sources::recognize::{Users, find_agent_processes};
+use crate::sources::recognize::find_agent_processes;
 
 const NOW_MS: i64 = 1_795_813_800_000;
 const ID: &str = "01a21ecc-2bd5-7f30-b93d-89bcac6028bb";
@@ -68,7 +68,7 @@ impl World {
         let adapters: &[&'static dyn crate::adapter::Adapter] =
             &[&crate::sources::agents::codex::Codex];
         let mut problems = Vec::new();
-        let found = find_agent_processes(&machine, adapters, Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, adapters, &mut problems);
         let processes = found.recognized;
         let look = Look {
             machine: &machine,

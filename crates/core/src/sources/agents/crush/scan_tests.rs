@@ -13,7 +13,7 @@ use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::crush::Crush;
-use crate::sources::recognize::{Users, find_agent_processes};
+use crate::sources::recognize::find_agent_processes;
 
 const OLD: &str = "3f9ec43d-9381-4d61-8c0d-176b7c0df906";
 const NEW: &str = "a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d";
@@ -76,7 +76,7 @@ impl World {
         let mounts = Mounts::of_this_machine();
         let machine = Machine::new(environment, 0, table, mounts, Arc::new(SystemCommands));
         let mut problems = Vec::new();
-        let found = find_agent_processes(&machine, &[&Crush], Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, &[&Crush], &mut problems);
         let mut processes = found.recognized;
         // Other tests run at the same time.
         processes.retain(|process| {

@@ -13,7 +13,7 @@ use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::droid::Droid;
-use crate::sources::recognize::{Users, find_agent_processes};
+use crate::sources::recognize::find_agent_processes;
 
 const YOUNG: &str = "3f9ec43d-9381-4d61-8c0d-176b7c0df906";
 const OLD: &str = "a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d";
@@ -64,7 +64,7 @@ impl World {
         let mounts = Mounts::of_this_machine();
         let machine = Machine::new(environment, 0, table, mounts, Arc::new(SystemCommands));
         let mut problems = Vec::new();
-        let found = find_agent_processes(&machine, &[&Droid], Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, &[&Droid], &mut problems);
         let mut processes = found.recognized;
         // Others of this machine are no part of this world.
         processes.retain(|process| process.work_dir() == Some(&self.project()));

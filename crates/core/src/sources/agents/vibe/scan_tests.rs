@@ -14,7 +14,7 @@ use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::folder::names_in;
-use crate::sources::recognize::{Users, find_agent_processes};
+use crate::sources::recognize::find_agent_processes;
 
 const ID: &str = "3f9ec43d-9381-cd61-ec0d-176b7c0df906";
 const NOW_MS: i64 = 1_795_813_800_000;
@@ -70,7 +70,6 @@ impl World {
         let found = find_agent_processes(
             &machine,
             &[&crate::sources::agents::vibe::Vibe],
-            Users::Own,
             &mut problems,
         );
         let processes = found.recognized;

@@ -37,7 +37,7 @@ impl Drop for Running {
 fn recognized_as(running: &Running) -> (Option<String>, Option<String>) {
     let machine = Machine::here();
     let mut problems = Vec::new();
-    let found = find_agent_processes(&machine, AGENTS, Users::Own, &mut problems);
+    let found = find_agent_processes(&machine, AGENTS, &mut problems);
     let pid = running.pid();
     let of_agent = found.recognized.iter();
     let mut of_agent = of_agent.filter(|one| one.process.pid.get() == pid);
