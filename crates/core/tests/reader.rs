@@ -47,7 +47,7 @@ fn everything() -> ListQuery {
             is_all: true,
             ..Wish::default()
         },
-        users: Users::All,
+        users: Users::Own,
         ..ListQuery::default()
     }
 }
@@ -81,11 +81,7 @@ fn the_liveness_of_a_session_is_that_of_the_row() {
         let world = World::of_fixture(&case);
         let machine = world.machine();
         let reader = Reader::new(&machine, &config);
-        let query = ListQuery {
-            users: Users::Own,
-            ..everything()
-        };
-        for row in reader.list_sessions(&query).unwrap().sessions {
+        for row in reader.list_sessions(&everything()).unwrap().sessions {
             let query = IdQuery {
                 id: format!("{}:{}", row.agent, row.session_id),
                 home: None,

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::shell_agent::{ShellAgent, event, file_of, record_of};
-use super::world::{WHOSUP, World, is_of_the_dead};
+use super::world::{WHOSUP, World};
 
 #[test]
 fn a_hook_names_its_agent_as_the_owner_through_shells_and_wrappers() {
@@ -190,8 +190,10 @@ fn a_daemon_that_runs_many_sessions_is_marked_shared_and_proves_no_life() {
     daemon.kill();
     let said = world.run(["sweep"]);
     assert!(said.out.starts_with("ended codex session"), "{}", said.out);
-    let cause = record()["end_cause"].clone();
-    assert!(is_of_the_dead(cause.as_str().unwrap()), "{cause}");
+    // By then it may have released it, too: nothing shows that it died in the session.
+    assert_eq!(record()["end_cause"], "left");
+    let orphans = world.run(["orphans", "--json"]).out;
+    assert!(!orphans.contains(&world.s1), "{orphans}");
 }
 
 #[test]

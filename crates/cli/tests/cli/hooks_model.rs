@@ -40,6 +40,8 @@ struct Owner {
     pid: u32,
     /// It has not reported that the session ended, or has worked in it since.
     is_open: bool,
+    /// What it was doing when it reported last.
+    phase: Option<Phase>,
 }
 
 /// What the model knows of a session.
@@ -139,6 +141,7 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     let is_other = known.owner().is_some_and(|owner| owner != by);
     let at = known.owners.iter().position(|owner| owner.pid == by);
     let was_open = at.is_none_or(|at| known.owners[at].is_open);
+    let phase_of_own = at.and_then(|at| known.owners[at].phase);
     if let Some(at) = at {
         known.owners.remove(at);
     }
@@ -146,10 +149,14 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     known.owners.push(Owner {
         pid: by,
         is_open: !is_end && (was_open || is_reopened),
+        phase: phase_of_own,
     });
     // A second end has no effect.
     if is_end && !was_open {
         return known;
+    }
+    if let Some(own) = phase_of_own.filter(|_| is_other && !is_end && known.phase != Phase::Ended) {
+        known.phase = own;
     }
     known.phase = match known.phase {
         _ if is_end && known.have_let_go() => Phase::Ended,
@@ -162,6 +169,13 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
             phase => phase,
         },
     };
+    if is_end && known.phase != Phase::Ended {
+        // Another one goes on with what it was doing.
+        let open = known.owners.iter().rfind(|owner| owner.is_open);
+        known.phase = open.and_then(|open| open.phase).unwrap_or(known.phase);
+    } else if !is_end && known.phase != Phase::Starting {
+        known.owners.last_mut().unwrap().phase = Some(known.phase);
+    }
     known
 }
 

@@ -410,13 +410,17 @@ fn usage_is_what_the_command_says() {
             format!("&by=day,model&cwd={}", world.work_dir().display()),
             vec!["--by", "day,model", "--cwd", "."],
         ),
-        ("&cwd=/nowhere".to_owned(), vec!["--cwd", "/nowhere"]),
     ] {
         let answer = server.json(&format!("/api/v1/usage?since={since}{query}"));
         let command = ["usage", "--json", "--since", since].into_iter();
         let printed = world.run(command.chain(options)).json();
         assert_eq!(undated(answer), undated(printed), "{query}");
     }
+    // A client may be on another machine: it gets an empty answer, and a person an error.
+    let nowhere = server.json(&format!("/api/v1/usage?since={since}&cwd=/nowhere"));
+    assert_eq!(nowhere["rows"], json!([]));
+    let refused = world.run(["usage", "--json", "--cwd", "/nowhere"]);
+    assert_eq!(refused.status, 2, "{}", refused.out);
     let models = server.json(&format!("/api/v1/usage?since={since}&by=model"));
     assert_eq!(models["without_price"], json!(["nobody-knows"]));
     assert_eq!(models["total"]["output_tokens"], 10);

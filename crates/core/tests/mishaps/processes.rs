@@ -99,19 +99,28 @@ fn processes_of_another_user_below_ours_have_not_exited() {
     const SHELL: i32 = 899;
     let change = |world: &mut Value| {
         set_view(world, json!({"is_root": false, "uid": 1000}));
+        let all = world["processes"].as_array().cloned().unwrap_or_default();
         each_process(world, |process| {
-            process["uid"] = json!(4711);
-            process["ppid"] = match &process["ppid"] {
-                Value::Null => json!(SHELL),
-                known => known.clone(),
+            // In a container, what is another user's than the claim's file is not meant.
+            if process["inner_pids"].is_null() {
+                process["uid"] = json!(4711);
+            }
+            let is_agents = |parent: &Value| {
+                let is_above =
+                    ["systemd", "tmux: server"].contains(&parent["comm"].as_str().unwrap());
+                parent["pid"] == process["ppid"] && !is_above
             };
+            if !all.iter().any(is_agents) {
+                process["ppid"] = json!(SHELL);
+            }
             for field in ["exe", "cwd", "env", "holds"] {
                 process[field] = Value::Null;
             }
         });
-        let began = world["processes"][0]["began"].clone();
+        let began = all.iter().map(|process| process["began"].as_str().unwrap());
+        let began = began.min().unwrap();
         let shell = json!({"pid": SHELL, "start": 0, "began": began, "comm": "bash", "uid": 1000});
-        let processes = world.get_mut("processes").and_then(Value::as_array_mut);
+        let processes = world["processes"].as_array_mut();
         processes
             .into_iter()
             .for_each(|all| all.push(shell.clone()));

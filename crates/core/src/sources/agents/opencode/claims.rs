@@ -13,9 +13,16 @@ use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving,
 use crate::adapter::{AgentProcess, Role};
 
 impl Scanning<'_> {
+    /// Makes the claims of all processes.
+    pub(super) fn claim_all(&mut self) {
+        self.claim_by_runs();
+        self.claim_for_unknown_hosts();
+        self.claim_by_clients();
+    }
+
     /// Claims of processes with known runs: the sessions that they worked on or were started
     /// for.
-    pub(super) fn claim_by_runs(&mut self) {
+    fn claim_by_runs(&mut self) {
         let Some(runs) = &self.runs else { return };
         let mut claims = Vec::new();
         for process in self.processes() {
@@ -90,7 +97,7 @@ impl Scanning<'_> {
 
     /// A server may be serving every session that was used since it began and that the log
     /// does not assign to a run: all sessions if the server's run is unknown.
-    pub(super) fn claim_for_unknown_hosts(&mut self) {
+    fn claim_for_unknown_hosts(&mut self) {
         let mut claims = Vec::new();
         for host in self.scan.of_role(Role::Host) {
             let pid = host.process.pid;
@@ -115,7 +122,7 @@ impl Scanning<'_> {
 
     /// The session that a client was started for is served by the only server that the client
     /// may be connected to.
-    pub(super) fn claim_by_clients(&mut self) {
+    fn claim_by_clients(&mut self) {
         let programs = self.agent.profile.programs;
         let mut claims = Vec::new();
         for client in self.scan.of_role(Role::Client) {

@@ -40,9 +40,7 @@ pub(super) fn scan(agent: &'static Relative, look: &Look<'_>, home: &Home) -> Fo
     };
     scanning.read_databases();
     scanning.find_strayed();
-    scanning.claim_by_runs();
-    scanning.claim_for_unknown_hosts();
-    scanning.claim_by_clients();
+    scanning.claim_all();
     let sketches = scanning.sketches();
     scanning.scan.finish_with(sketches)
 }
