@@ -40,7 +40,7 @@ pub fn answer_to_fixture(folder: &Path) -> String {
             is_all: world.file().depth == world::DepthName::All,
             ..Wish::default()
         },
-        users: Users::All,
+        users: Users::Own,
         ..ListQuery::default()
     };
     let config = Config::default();

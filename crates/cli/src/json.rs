@@ -113,7 +113,8 @@ pub(crate) struct StatusMore {
 /// What `show` adds.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShowMore {
-    /// What it used with its sub-agents; null if it has none, or nothing was counted.
+    /// What it used with its sub-agents; absent if it has none, or nothing was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage_with_sub_agents: Option<WireUsage>,
     /// The last messages, oldest first; absent unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
