@@ -26,7 +26,7 @@ use crate::exit::ExitStatus;
 const BLOCKED_MAX: Duration = Duration::from_secs(1);
 /// How long it may take in all, where very much runs at once and it has to wait for a
 /// processor. An agent waits longer for a hook: Claude Code 2.1.332 a minute.
-const TIME_MAX: Duration = Duration::from_secs(10);
+const TIME_MAX: Duration = Duration::from_secs(30);
 /// How often it is looked at meanwhile.
 const STEP: Duration = Duration::from_millis(50);
 

@@ -40,12 +40,12 @@ fn every_json_output_fits_its_schema() {
         ("agents", &[], &["agents", "--json"]),
         (
             "show",
-            &["messages"],
+            &["messages", "usage_with_sub_agents"],
             &["show", world.s1.as_str(), "--json"],
         ),
         (
             "show",
-            &[],
+            &["usage_with_sub_agents"],
             &["show", world.s2.as_str(), "--json", "--tail", "3"],
         ),
         ("check", &[], &["check", world.s1.as_str(), "--json"]),
