@@ -3,16 +3,15 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
 use whosup_core::reader::{Filter, Form, ListQuery, Reader, Wish};
 use whosup_core::sessions::session::Session;
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
@@ -26,8 +25,6 @@ use crate::server::Server;
 const PIECES_MAX: usize = 16;
 /// How long the walk waits for the client to read one of them.
 const PIECE_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long it sleeps before it tries again.
-const SEND_AGAIN: Duration = Duration::from_millis(5);
 /// The size of a chunk, in bytes.
 const PIECE_BYTES: usize = 32 << 10;
 
@@ -190,20 +187,10 @@ struct Pieces<'a> {
 
 impl Pieces<'_> {
     fn send(&mut self) {
-        let mut piece = Ok(std::mem::take(&mut self.piece).into());
-        let until = Instant::now() + PIECE_TIME_MAX;
-        while self.is_wanted {
-            match self.sender.try_send(piece) {
-                Ok(()) => return,
-                Err(TrySendError::Full(unsent)) if Instant::now() < until => {
-                    piece = unsent;
-                    sleep(SEND_AGAIN);
-                }
-                Err(_) => {
-                    self.is_wanted = false;
-                    return;
-                }
-            }
+        let piece = Ok(std::mem::take(&mut self.piece).into());
+        if self.is_wanted {
+            let sending = self.sender.send_timeout(piece, PIECE_TIME_MAX);
+            self.is_wanted = Handle::current().block_on(sending).is_ok();
         }
     }
 }

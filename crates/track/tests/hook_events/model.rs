@@ -210,7 +210,7 @@ impl Model {
             },
         };
         if is_end && known.phase != Phase::Ended {
-            // Another one goes on with what it was doing.
+            // Another process continues it, and does what it was doing.
             let open = known.owners.iter().rfind(|owner| owner.is_open);
             known.phase = open.and_then(|open| open.phase).unwrap_or(known.phase);
         } else if !is_end && known.phase != Phase::Starting {

@@ -36,7 +36,7 @@ pub(super) struct Opening {
     pub(super) work_dir: Option<PathBuf>,
     /// The date of its first record.
     pub(super) born_at_ms: Option<i64>,
-    /// It is the conversation of a sub-agent, and of nobody else.
+    /// It is the conversation of a sub-agent alone.
     pub(super) is_sidechain: bool,
     /// The session that its records name.
     pub(super) session: Option<SessionId>,
