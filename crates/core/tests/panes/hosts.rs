@@ -152,24 +152,18 @@ impl RealScreen {
         machine_below(vec![self.pid], With(Vec::new()), &[])
     }
 
-    /// What a window shows.
+    /// What a window shows. The server writes it after the command has returned.
     fn shown(&self, window: &str) -> String {
-        let file = self.directory.path().join("hardcopy");
+        let copies = tempfile::tempdir_in(&self.directory).unwrap();
+        let file = copies.path().join("hardcopy");
         let session = format!("{}.", self.pid);
-        let copy = [
-            "-S",
-            &session,
-            "-p",
-            window,
-            "-X",
-            "hardcopy",
-            file.to_str().unwrap(),
-        ];
-        self.run(&copy);
-        std::fs::read_to_string(&file)
-            .unwrap_or_default()
-            .trim_end()
-            .to_owned()
+        let copy = ["-S", &session, "-p", window, "-X", "hardcopy"];
+        self.run(&[&copy[..], &[file.to_str().unwrap()]].concat());
+        let whole = wait_for("a copy of the window", || {
+            let text = std::fs::read_to_string(&file).ok()?;
+            (text.lines().count() == 24).then_some(text)
+        });
+        whole.trim_end().to_owned()
     }
 }
 
