@@ -6,6 +6,7 @@
 //! one more source of claims. It names the owner with the full process identity, so that a
 //! live owner is proven.
 
+mod claims;
 mod fold;
 mod format;
 mod heard;
@@ -16,8 +17,10 @@ mod owners;
 mod same_home;
 mod shown;
 mod source;
+mod stored;
 mod timeline;
 
+pub use claims::claim_of_history;
 pub use fold::{Folded, apply, fold, fold_on};
 pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
 pub use heard::{EndCause, Heard, HeardCpu, PROMPT_CHARS_MAX, PaneHint};
@@ -32,8 +35,8 @@ pub use owner::RecordedOwner;
 pub use owners::{Ancestor, CHAIN_MAX, KnownOwner, OWNERS_MAX, Owners};
 pub(crate) use same_home::name_homes_alike;
 pub use shown::Shown;
-pub use source::{
-    LOG_BYTES_MAX, StoredRecord, claim_of_history, ended_root_of, read_records, records_root,
-    records_root_of, scan_records,
+pub use source::scan_records;
+pub use stored::{
+    LOG_BYTES_MAX, StoredRecord, ended_root_of, read_records, records_root, records_root_of,
 };
 pub use timeline::{PhaseSpan, SessionTimeline, read_timeline};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use whosup_sidecar::file::{Links, ReadFileError, facts_of_any, read_regular};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::source::{LOG_BYTES_MAX, ended_root_of, records_root};
+use super::stored::{LOG_BYTES_MAX, ended_root_of, records_root};
 use super::{LINE_BYTES_MAX, LogLine, SessionRecord, apply, parse_line};
 use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::Phase;
