@@ -156,6 +156,51 @@ impl Sketch {
             resume: None,
         }
     }
+
+    /// Adds the sketch of a second source. A known value wins over an unknown one; of two
+    /// dates, the later.
+    pub(crate) fn join(&mut self, other: Box<Self>) {
+        self.parent = self.parent.take().or(other.parent);
+        self.work_dir = self.work_dir.take().or(other.work_dir);
+        self.born_at_ms = self.born_at_ms.or(other.born_at_ms);
+        self.last_record_at_ms = self.last_record_at_ms.max(other.last_record_at_ms);
+        self.perhaps_until_ms = self.perhaps_until_ms.max(other.perhaps_until_ms);
+        self.may_have_ended |= other.may_have_ended;
+        self.transcript = self.transcript.take().or(other.transcript);
+        self.facts.extend(other.facts);
+        self.heard_at_ms = self.heard_at_ms.max(other.heard_at_ms);
+        self.lacks_transcript |= other.lacks_transcript;
+        self.is_orphan_when_stale |= other.is_orphan_when_stale;
+        self.is_resumable &= other.is_resumable;
+        self.is_terminal_hosted |= other.is_terminal_hosted;
+        self.is_headless = self.is_headless.or(other.is_headless);
+        self.clues.extend(other.clues);
+        self.launched_at_ms.extend(other.launched_at_ms);
+        self.launched_within_ms = self.launched_within_ms.take().or(other.launched_within_ms);
+        self.switched = self.switched.max(other.switched);
+        self.prompted_at_ms = self.prompted_at_ms.max(other.prompted_at_ms);
+        self.visits.extend(other.visits);
+        self.lost.extend(other.lost);
+        self.client = self.client.take().or(other.client);
+        self.terminal_title = self.terminal_title.take().or(other.terminal_title);
+        self.is_provisional &= other.is_provisional;
+        self.matters_only_if_shown &= other.matters_only_if_shown;
+        self.title = self.title.take().or(other.title);
+        self.agent_version = self.agent_version.take().or(other.agent_version);
+        self.endpoint = self.endpoint.take().or(other.endpoint);
+        self.started_at_ms = self.started_at_ms.or(other.started_at_ms);
+        self.ended_at_ms = self.ended_at_ms.max(other.ended_at_ms);
+        self.has_died |= other.has_died;
+        self.phase_at_end = self.phase_at_end.or(other.phase_at_end);
+        self.end_cause = self.end_cause.take().or(other.end_cause);
+        self.cpu_at_least_ms = self.cpu_at_least_ms.max(other.cpu_at_least_ms);
+        self.live = self.live.or(other.live);
+        self.described = self.described.take().or(other.described);
+        self.resume = self.resume.take().or(other.resume);
+        if self.unclaimed == Unclaimed::NoProcess {
+            self.unclaimed = other.unclaimed;
+        }
+    }
 }
 
 /// The process that shows a session of another process, known for certain.

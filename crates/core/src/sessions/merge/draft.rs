@@ -9,7 +9,7 @@ use super::{SUPERSEDED, is_live};
 use crate::adapter::claim::{
     Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
-use crate::adapter::{Adapter, Description, Sketch, Unclaimed};
+use crate::adapter::{Adapter, Description, Sketch};
 use crate::judging::attribution::{ProcessKey, process_key};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{
@@ -59,7 +59,7 @@ pub(crate) fn group(
             add_claim(&mut drafts, claim);
         }
         match drafts.last_mut() {
-            Some((key, draft)) if *key == sketch.key => draft.add(sketch),
+            Some((key, draft)) if *key == sketch.key => draft.sketch.join(sketch),
             _ => drafts.push((sketch.key.clone(), Draft::new(sketch))),
         }
     }
@@ -96,50 +96,6 @@ impl Draft {
             superseded_by: None,
             other_owners: Vec::new(),
             extra: Vec::new(),
-        }
-    }
-
-    /// Adds the sketch of a second source. A known value wins over an unknown one; of two
-    /// dates, the later.
-    fn add(&mut self, other: Box<Sketch>) {
-        let mine = &mut self.sketch;
-        mine.parent = mine.parent.take().or(other.parent);
-        mine.work_dir = mine.work_dir.take().or(other.work_dir);
-        mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
-        mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
-        mine.perhaps_until_ms = mine.perhaps_until_ms.max(other.perhaps_until_ms);
-        mine.may_have_ended |= other.may_have_ended;
-        mine.transcript = mine.transcript.take().or(other.transcript);
-        mine.facts.extend(other.facts);
-        mine.heard_at_ms = mine.heard_at_ms.max(other.heard_at_ms);
-        mine.lacks_transcript |= other.lacks_transcript;
-        mine.is_orphan_when_stale |= other.is_orphan_when_stale;
-        mine.is_resumable &= other.is_resumable;
-        mine.is_headless = mine.is_headless.or(other.is_headless);
-        mine.clues.extend(other.clues);
-        mine.launched_at_ms.extend(other.launched_at_ms);
-        mine.switched = mine.switched.max(other.switched);
-        mine.prompted_at_ms = mine.prompted_at_ms.max(other.prompted_at_ms);
-        mine.visits.extend(other.visits);
-        mine.lost.extend(other.lost);
-        mine.client = mine.client.take().or(other.client);
-        mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
-        mine.is_provisional &= other.is_provisional;
-        mine.matters_only_if_shown &= other.matters_only_if_shown;
-        mine.title = mine.title.take().or(other.title);
-        mine.agent_version = mine.agent_version.take().or(other.agent_version);
-        mine.endpoint = mine.endpoint.take().or(other.endpoint);
-        mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
-        mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
-        mine.has_died |= other.has_died;
-        mine.phase_at_end = mine.phase_at_end.or(other.phase_at_end);
-        mine.end_cause = mine.end_cause.take().or(other.end_cause);
-        mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
-        mine.live = mine.live.or(other.live);
-        mine.described = mine.described.take().or(other.described);
-        mine.resume = mine.resume.take().or(other.resume);
-        if mine.unclaimed == Unclaimed::NoProcess {
-            mine.unclaimed = other.unclaimed;
         }
     }
 

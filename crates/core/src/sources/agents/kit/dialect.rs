@@ -5,6 +5,7 @@
 //! here once: the first prompt, the last messages, the last date, the phase, and the
 //! bounds on what is read from both ends of a file.
 
+mod ends;
 mod json;
 mod record;
 #[cfg(test)]
@@ -14,7 +15,6 @@ mod tests;
 mod tokens;
 mod turn;
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -26,18 +26,16 @@ pub(crate) use json::{
 };
 pub(crate) use record::{Record, Step, TokenCount};
 
-use self::tokens::Tokens;
-use self::turn::Turn;
+use self::ends::{Head, LastMessages, Tail};
 use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, MessageRole};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
 use crate::sources::agents::kit::one_per_session::Said;
-use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
+use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::agents::kit::reading::found_at;
-use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
-    HeadBounds, Line, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
 /// How much of the start is read for the birth of a session and its first prompt. The system
@@ -236,7 +234,7 @@ impl Dialect {
     ) -> Result<Vec<Message>, TranscriptError> {
         let mut last = LastMessages::default();
         for line in file.backwards(MESSAGES_BOUNDS)? {
-            if last.newest_first.len() >= messages_max {
+            if last.len() >= messages_max {
                 break;
             }
             // A prompt with an image may be too long to be held.
@@ -392,122 +390,5 @@ pub(crate) fn joined(tail: Description, head: Description) -> Description {
         work_dir: tail.work_dir.or(head.work_dir),
         started_at_ms: head.started_at_ms,
         ..tail
-    }
-}
-
-/// The records of a transcript, from the last one backwards.
-#[derive(Default)]
-struct Tail {
-    found: Description,
-    /// A record gave the session a title, or took it back.
-    is_title_known: bool,
-    turn: Turn,
-    tokens: Tokens,
-}
-
-impl Tail {
-    fn add(&mut self, dialect: &Dialect, record: Record<'_>) {
-        let found = &mut self.found;
-        found.last_activity_at_ms = found.last_activity_at_ms.or(record.active_at_ms());
-        keep(&mut found.model, record.model);
-        keep(&mut found.agent_version, record.version);
-        if found.work_dir.is_none() && record.work_dir.is_some() {
-            found.work_dir = record.work_dir.map(Into::into);
-            found.git_branch = record.git_branch.map(str::to_owned);
-        }
-        found.is_headless = found.is_headless.or(record.is_headless);
-        if let Some(title) = record.title.filter(|_| !self.is_title_known) {
-            self.is_title_known = true;
-            found.title = one_line(title);
-        }
-        self.turn.add_backwards(&record);
-        let mut typed = record.typed.iter();
-        let is_prompt = typed.any(|text| dialect.wrapping.typed(text).is_some());
-        self.tokens.add_backwards(&record, is_prompt);
-    }
-
-    /// Nothing that is further back than the `read` bytes is needed.
-    fn is_enough(&self, dialect: &Dialect, read: u64) -> bool {
-        let is_counted = !dialect.has_tokens
-            || ((self.tokens.is_context_known() || read >= CONTEXT_BYTES)
-                && (self.tokens.is_turn_known() || read >= TURN_BYTES));
-        self.found.last_activity_at_ms.is_some()
-            && (self.found.model.is_some() || !dialect.has_models)
-            && (self.turn.is_decided() || !dialect.has_turns)
-            && is_counted
-    }
-
-    fn finish(self, dialect: &Dialect) -> Description {
-        let mut found = self.found;
-        self.turn.finish(dialect.phase_without_turn, &mut found);
-        self.tokens.finish(&mut found);
-        found
-    }
-}
-
-/// The records of a transcript, from the first one on.
-#[derive(Default)]
-struct Head {
-    found: Description,
-    words: FirstWords,
-}
-
-impl Head {
-    fn add_line(&mut self, dialect: &Dialect, reader: &mut impl LineReader, line: &Line) {
-        for record in &reader.values(line) {
-            self.add(&(dialect.record)(record), &dialect.wrapping);
-        }
-    }
-
-    fn add(&mut self, record: &Record<'_>, wrapping: &Wrapping) {
-        let found = &mut self.found;
-        let births = found.started_at_ms.into_iter().chain(record.born_at_ms);
-        found.started_at_ms = births.min();
-        if let Some(model) = record.model {
-            found.model = Some(model.to_owned());
-        }
-        if found.work_dir.is_none() {
-            found.work_dir = record.work_dir.map(Into::into);
-        }
-        keep(&mut found.agent_version, record.version);
-        let typed = record.typed.iter().chain(&record.repeated);
-        self.words.add(typed.copied(), wrapping);
-    }
-
-    fn finish(self) -> Description {
-        let title = self.words.title();
-        Description {
-            is_title_a_prompt: title.is_some(),
-            title,
-            ..self.found
-        }
-    }
-}
-
-/// The messages of a transcript, from the last one backwards.
-#[derive(Default)]
-struct LastMessages {
-    newest_first: Vec<Message>,
-    seen: HashSet<String>,
-}
-
-impl LastMessages {
-    fn add(&mut self, dialect: &Dialect, record: &Record<'_>) {
-        if record.id.is_none_or(|id| self.seen.insert(id.to_owned())) {
-            let messages = dialect.messages_of(record);
-            self.newest_first.extend(messages.into_iter().rev());
-        }
-    }
-
-    fn finish(mut self, messages_max: usize) -> Vec<Message> {
-        self.newest_first.truncate(messages_max);
-        self.newest_first.reverse();
-        self.newest_first
-    }
-}
-
-fn keep(kept: &mut Option<String>, found: Option<&str>) {
-    if kept.is_none() {
-        *kept = found.map(str::to_owned);
     }
 }
