@@ -30,9 +30,6 @@ use crate::short_id::ShortIds;
 use crate::text;
 use whosup_core::reader::Wording;
 
-/// How many sessions are listed if no session is named.
-const CANDIDATES_MAX: usize = 20;
-
 const EXAMPLES: &str = "\
 Examples:
   whosup attach 0a022b20            Bring the session's pane to you
@@ -188,7 +185,7 @@ fn choose(app: &mut App<'_>) -> anyhow::Result<Choice> {
         });
     }
     say(app.err, "error: no session was named");
-    for session in sessions.iter().take(CANDIDATES_MAX) {
+    for session in &sessions {
         say(app.err, &format!("  {}", words(session, &ids)));
     }
     say(
