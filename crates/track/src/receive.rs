@@ -16,7 +16,7 @@ use whosup_core::sources::record::{
     PROMPT_CHARS_MAX, PaneHint, RecordedOwner, SessionRecord,
 };
 
-use crate::append::append;
+use crate::append::{append, read_record};
 use crate::closed_terminal::was_closed;
 use crate::end::{Ended, Pass, end_event, end_session, pass_on};
 use crate::git::branch_of;
@@ -175,13 +175,31 @@ fn is_gone(owner: &RecordedOwner, backend: &dyn Backend) -> bool {
 }
 
 /// Returns whether the event comes late: its process has taken up another session since it
-/// took up this one. A turn in a session that the process never reported to take up does
-/// not come late.
+/// took up, or worked in, this one. Work in a session that the process never reported to take
+/// up does not come late.
 fn has_left(file: &HistoryFile, files: &SessionFiles, event: &LoggedEvent) -> bool {
-    let heard_at_ms = event.kind.starts_work().then_some(i64::MAX);
-    let history = file.history();
-    let may_be_late = !event.kind.is_claim() && event.kind != EventKind::SessionEnded;
-    may_be_late && history.has_left(&files.agent, &files.session, heard_at_ms)
+    if event.kind.is_claim() || event.kind == EventKind::SessionEnded {
+        return false;
+    }
+    let has_left = |heard_at_ms| {
+        let history = file.history();
+        history.has_left(&files.agent, &files.session, heard_at_ms)
+    };
+    match event.kind.starts_work() {
+        true => has_left(Some(i64::MAX)),
+        false => has_left(None) && has_left(worked_at_ms(files, event.owner.as_ref())),
+    }
+}
+
+/// When this process was last heard to work in the session.
+fn worked_at_ms(files: &SessionFiles, owner: Option<&RecordedOwner>) -> Option<i64> {
+    let record = read_record(files)?;
+    let mut known = record.owners.iter();
+    let known = known.find(|known| {
+        let identity = known.identity.as_ref().zip(owner);
+        identity.is_some_and(|(known, owner)| known.is_same_process(owner))
+    });
+    known?.worked_at_ms
 }
 
 /// Records which session the process has taken up, or which has ended in it.

@@ -84,6 +84,10 @@ struct Owner {
     is_open: bool,
     /// When it was last heard to work in it.
     heard_ms: Option<i64>,
+    /// When it last reported anything but an end of what it has ended.
+    last_ms: i64,
+    /// When it reported that the session ended, if it has not worked in it since.
+    let_go_ms: Option<i64>,
     /// What it was doing when it was last heard.
     phase: Option<Phase>,
 }
@@ -111,6 +115,13 @@ impl Known {
 
     fn have_let_go(&self) -> bool {
         self.owners.iter().all(|owner| !owner.is_open)
+    }
+
+    /// Whoever is silent since then left nothing unfinished.
+    fn was_released_last(&self) -> bool {
+        let released = self.owners.iter().filter_map(|owner| owner.let_go_ms);
+        let open = self.owners.iter().filter(|owner| owner.is_open);
+        released.max() > open.map(|owner| owner.last_ms).max()
     }
 }
 
@@ -145,7 +156,11 @@ impl Model {
         let taken = self.taken.entry(process).or_default();
         let is_work = kind.starts_work();
         let is_end = kind == EventKind::SessionEnded;
-        let late = is_work.then_some(i64::MAX);
+        let worked_ms = || {
+            let mut owners = self.known[of].iter().flat_map(|known| &known.owners);
+            owners.find(|owner| owner.process == process)?.heard_ms
+        };
+        let late = is_work.then_some(i64::MAX).or_else(worked_ms);
         let has_left = !kind.is_claim() && !is_end && taken.has_left(of, late);
         if kind.is_claim() {
             taken.last = Some((of, at_ms));
@@ -173,13 +188,23 @@ impl Model {
             process,
             is_open: true,
             heard_ms: None,
+            last_ms: at_ms,
+            let_go_ms: None,
             phase: None,
         });
         let was_open = owner.is_open;
+        if was_open || !is_end {
+            owner.last_ms = at_ms;
+        }
         if is_end {
             owner.is_open = false;
+            owner.let_go_ms = owner.let_go_ms.or(Some(at_ms));
         } else if is_work && !has_left {
+            if !was_open {
+                owner.phase = None;
+            }
             owner.is_open = true;
+            owner.let_go_ms = None;
             owner.heard_ms = Some(at_ms);
         }
         if kind.is_claim() {
@@ -213,7 +238,7 @@ impl Model {
             // Another process continues it, and does what it was doing.
             let open = known.owners.iter().rfind(|owner| owner.is_open);
             known.phase = open.and_then(|open| open.phase).unwrap_or(known.phase);
-        } else if !is_end && known.phase != Phase::Starting {
+        } else if !is_end && !matches!(known.phase, Phase::Starting | Phase::Ended) {
             known.owners.last_mut().unwrap().phase = Some(known.phase);
         }
         if known.phase != Phase::Ended {
@@ -265,6 +290,7 @@ impl Model {
             let was_left = has_left(last) || said == Some(EndCause::Superseded) && is_left_by_one();
             let cause = match self.live[last.process.0] {
                 _ if was_left => EndCause::Superseded,
+                _ if known.was_released_last() => EndCause::Left,
                 Some(_) => EndCause::PidReused,
                 None => EndCause::ProcessGone,
             };

@@ -110,6 +110,25 @@ fn events_that_come_late_doubled_or_out_of_order_change_what_they_may() {
     assert_eq!(scene.record("s1").unwrap().heard.turns, 1);
 }
 
+/// The hook of a start may fail, or run late.
+#[test]
+fn a_turn_ends_in_a_session_whose_start_was_not_heard() {
+    let mut scene = scene();
+    scene.report(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    scene.report(P1, "s2", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s2", "Stop", json!({}));
+    check(&scene, "s2", Phase::Idle, P1);
+    scene.report(P1, "s2", "SessionStart", json!({"source": "clear"}));
+    check(&scene, "s2", Phase::Idle, P1);
+    // It was left, and what comes late says nothing about a phase.
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s3", "SessionStart", json!({"source": "clear"}));
+    let before = scene.record("s2").unwrap();
+    scene.report(P1, "s2", "Stop", json!({}));
+    let after = scene.record("s2").unwrap();
+    assert_eq!(after.heard.phase_at_ms, before.heard.phase_at_ms);
+}
+
 /// Kimi Code, `/new`.
 #[test]
 fn the_start_of_the_next_session_may_come_before_the_end_of_the_last() {
@@ -130,6 +149,19 @@ fn a_session_that_works_on_after_its_end_has_not_ended() {
     check(&scene, "s1", Phase::Working, P1);
     assert_eq!(scene.end("s1"), None);
     assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
+}
+
+/// A late event of the first life, and an end by another process in the second.
+#[test]
+fn what_a_process_did_before_an_end_is_not_what_it_does_after_it() {
+    let mut scene = scene();
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "SessionEnd", json!({"reason": "other"}));
+    scene.report(P1, "s1", "Stop", json!({}));
+    scene.report(P1, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.start(P2, 2_000);
+    scene.report(P2, "s1", "SessionEnd", json!({"reason": "other"}));
+    check(&scene, "s1", Phase::Idle, P1);
 }
 
 /// Gemini CLI: twice on `/quit`, up to three times on SIGTERM.

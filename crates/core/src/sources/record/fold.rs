@@ -214,7 +214,8 @@ fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEve
         | EventKind::SubAgentEnded
         | EventKind::Heartbeat => false,
     };
-    if !shows_phase {
+    // What comes late from a session that was left shows nothing.
+    if !shows_phase || event.has_left {
         return;
     }
     let heard = &mut record.heard;

@@ -182,7 +182,7 @@ impl Owners {
         if let Some(last) = self
             .known
             .last_mut()
-            .filter(|_| shown.phase != Phase::Starting)
+            .filter(|_| !matches!(shown.phase, Phase::Starting | Phase::Ended))
         {
             last.shown = Some(shown);
         }
@@ -219,6 +219,7 @@ impl Owners {
             let let_go_at_ms = owner.let_go_at_ms;
             if let_go_at_ms.is_some_and(|at_ms| !is_overtaken(event.at_ms, at_ms)) {
                 owner.let_go_at_ms = None;
+                owner.shown = None;
             }
         }
         if event.kind.is_claim() {
