@@ -8,6 +8,7 @@ use super::solve::{Because, Pair, Solution};
 use super::{Drafts, ProcessKey, process_key};
 use crate::adapter::claim::{EvidenceKind, SessionKey};
 use crate::adapter::{AgentProcess, ClueKind, Unclaimed};
+use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::merge::Draft;
 
@@ -43,7 +44,7 @@ pub(super) fn put_down(
         };
         served.insert(process.process.pid);
         if part == Unclaimed::Owner {
-            hide_provisional(drafts, &process_key(&process.process));
+            leave_others(drafts, &process_key(&process.process), key);
         }
         if let Some(draft) = drafts.get_mut(key) {
             serve(draft, process, part, *because);
@@ -69,12 +70,17 @@ pub(super) fn put_down(
     served
 }
 
-/// A record that an agent makes before it knows which session it serves is none.
-fn hide_provisional(drafts: &mut Drafts, process: &ProcessKey) {
+/// What claims the process had before was left. A record that an agent makes before it knows
+/// which session it serves is none.
+fn leave_others(drafts: &mut Drafts, process: &ProcessKey, current: &SessionKey) {
+    let is_its =
+        |claim: &JudgedClaim| claim.process.as_deref().map(process_key).as_ref() == Some(process);
     for draft in drafts.values_mut() {
-        if draft.sketch.is_provisional {
-            draft.supersede(process, None);
+        if !draft.live_claims().any(is_its) {
+            continue;
         }
+        let is_session = !draft.sketch.is_provisional;
+        draft.supersede(process, is_session.then_some(&current.session));
     }
 }
 

@@ -3,7 +3,7 @@
 //! Input: sessions with their claims and clues, and the agent's processes. Output:
 //! sessions that are, or may be, live in a process, and the processes without a session.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use whosup_process::Pid;
 use whosup_sidecar::{AgentId, SessionId};
@@ -13,7 +13,7 @@ use super::seeker::Seeker;
 use super::solve::{ProcessFacts, solve};
 use super::table::{Table, dates};
 use super::{Drafts, ProcessKey, attributed, process_key};
-use crate::adapter::claim::SessionKey;
+use crate::adapter::claim::{EvidenceKind, Serving, SessionKey};
 use crate::adapter::{AgentProcess, Role, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
@@ -40,10 +40,11 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
         let mut open: BTreeMap<Pid, BTreeSet<SessionKey>> = BTreeMap::new();
         for part in [Unclaimed::Client, Unclaimed::Owner] {
             let seeking = free.iter().copied();
-            let seeking: Vec<&AgentProcess> = seeking
+            let seekers: Vec<Seeker<'_>> = seeking
                 .filter(|process| part == Unclaimed::Client || process.role == Role::Session)
+                .map(|process| Seeker::of(process, parts, &provisional))
                 .collect();
-            let served = seek_part(drafts, parts, part, (&seeking, &provisional), &mut open);
+            let served = seek_part(drafts, parts, part, &seekers, &mut open);
             free.retain(|process| !served.contains(&process.process.pid));
         }
         free.retain(|process| !provisional.contains(&process_key(&process.process)));
@@ -60,6 +61,15 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
                 candidates: newest_first(&candidates, drafts),
             });
         }
+    }
+    for seekers in heard(drafts, parts).into_values() {
+        seek_part(
+            drafts,
+            parts,
+            Unclaimed::Owner,
+            &seekers,
+            &mut BTreeMap::new(),
+        );
     }
     unattributed.sort_by_key(|one| one.process.process.pid);
     unattributed
@@ -94,22 +104,20 @@ fn seek_part(
     drafts: &mut Drafts,
     parts: &Parts,
     part: Unclaimed,
-    (seeking, provisional): (&[&AgentProcess], &HashSet<ProcessKey>),
+    seekers: &[Seeker<'_>],
     open: &mut BTreeMap<Pid, BTreeSet<SessionKey>>,
 ) -> BTreeSet<Pid> {
-    let Some(agent) = seeking.first().map(|process| &process.agent) else {
+    let Some(first) = seekers.first() else {
         return BTreeSet::new();
     };
+    let has_session = first.heard_at_ms.is_some();
     let keys: Vec<SessionKey> = drafts
         .iter()
-        .filter(|(key, draft)| key.agent == *agent && may_be_sought(draft, part))
+        .filter(|(key, draft)| key.agent == first.process.agent && may_be_sought(draft, part))
+        .filter(|(_, draft)| !has_session || !draft.is_found_out())
         .map(|(key, _)| key.clone())
         .collect();
-    let seekers: Vec<Seeker<'_>> = seeking
-        .iter()
-        .map(|process| Seeker::of(process, parts, provisional))
-        .collect();
-    let table = Table::new(drafts, parts, part, &keys, &seekers);
+    let table = Table::new(drafts, parts, part, &keys, seekers);
     let facts = seekers
         .iter()
         .enumerate()
@@ -119,8 +127,37 @@ fn seek_part(
         });
     let facts: Vec<ProcessFacts> = facts.collect();
     let solution = solve(&facts, &table.dates, &table.pairs);
+    let seeking: Vec<&AgentProcess> = seekers.iter().map(|seeker| seeker.process).collect();
     let found = (solution, table.pairs.as_slice());
-    put_down(drafts, part, &keys, seeking, found, open)
+    put_down(drafts, part, &keys, &seeking, found, open)
+}
+
+/// Processes whose session only hooks show, by agent. Hooks may be heard no more (they were
+/// uninstalled, or the program was moved), so that what nothing else explains may be theirs.
+fn heard<'a>(drafts: &Drafts, parts: &'a Parts) -> BTreeMap<&'a AgentId, Vec<Seeker<'a>>> {
+    let mut heard_at_ms: HashMap<ProcessKey, Option<i64>> = HashMap::new();
+    for judged in drafts.values().flat_map(Draft::live_claims) {
+        let Some(process) = judged.process.as_deref() else {
+            continue;
+        };
+        let claim = &judged.claim;
+        let is_by_hooks =
+            claim.evidence.kind == EvidenceKind::Record && claim.serving == Serving::One;
+        let at_ms = claim.dated_at_ms.filter(|_| is_by_hooks);
+        let its = heard_at_ms.entry(process_key(process)).or_insert(at_ms);
+        *its = its.zip(at_ms).map(|(one, other)| one.max(other));
+    }
+    let mut heard: BTreeMap<&AgentId, Vec<Seeker<'_>>> = BTreeMap::new();
+    for process in &parts.processes {
+        let at_ms = heard_at_ms.get(&process_key(&process.process)).copied();
+        if let Some(at_ms) = at_ms.flatten()
+            && process.role == Role::Session
+        {
+            let seeker = Seeker::heard_at(process, parts, at_ms);
+            heard.entry(&process.agent).or_default().push(seeker);
+        }
+    }
+    heard
 }
 
 /// A session that a process without a claim may serve, or show.

@@ -30,6 +30,9 @@ pub(super) struct Seeker<'a> {
     now_ms: i64,
     /// Its agent claims a session for it that is none yet.
     pub(super) is_provisional: bool,
+    /// When its hooks were heard last, if they alone show its session: it may have gone on to
+    /// another one since.
+    pub(super) heard_at_ms: Option<i64>,
 }
 
 impl<'a> Seeker<'a> {
@@ -49,6 +52,15 @@ impl<'a> Seeker<'a> {
             title: title.map(String::as_str),
             now_ms: parts.now_ms,
             is_provisional: provisional.contains(&process_key(&process.process)),
+            heard_at_ms: None,
+        }
+    }
+
+    /// A process whose session its hooks reported, and were heard last then.
+    pub(super) fn heard_at(process: &'a AgentProcess, parts: &'a Parts, at_ms: i64) -> Self {
+        Self {
+            heard_at_ms: Some(at_ms),
+            ..Self::of(process, parts, &HashSet::new())
         }
     }
 
@@ -71,7 +83,8 @@ impl<'a> Seeker<'a> {
             is_run_incomplete: clues().any(|clue| clue.kind == ClueKind::Gap),
             must_have_one: part == Unclaimed::Client && has_session,
             is_lost: false,
-            left_at_ms: left.max(),
+            has_session: self.heard_at_ms.is_some(),
+            left_at_ms: left.max().max(self.heard_at_ms),
         }
     }
 

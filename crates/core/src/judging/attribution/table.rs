@@ -322,11 +322,13 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
     let visited_at_ms = visits.max();
     let is_silent = is_silent(draft, part) && !seeker.is_provisional;
     let is_held = part == Unclaimed::Client && draft.is_live();
+    let latest_ms = dates(draft).latest_ms;
     let is_touched = is_silent
+        && (seeker.heard_at_ms.is_none() || latest_ms > seeker.heard_at_ms)
         && !seeker.is_ruled_out(draft, part)
         && !has_clue(ClueKind::Untouched)
         && (has_clue(ClueKind::Touched)
-            || (is_beside && (is_held || seeker.began_before(dates(draft).latest_ms))));
+            || (is_beside && (is_held || seeker.began_before(latest_ms))));
     let is_typed_since = seeker.was_typed_since(draft);
     let is_displaced = part == Unclaimed::Owner
         && sketch.work_dir.is_some()
