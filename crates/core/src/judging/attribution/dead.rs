@@ -31,7 +31,6 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
-        // A renamed directory excludes no process whose arguments name the session.
         let mut named = named.iter().filter(|(one, name)| {
             is_prefix_of(name, &key.session) && may_serve(one, key, draft, parts)
         });
@@ -133,13 +132,20 @@ fn named_by<'a>(seeking: &[&'a AgentProcess]) -> Vec<(&'a AgentProcess, &'a str)
 }
 
 /// A process without a session excludes itself by another directory, by a clue, or by
-/// having left the session. What one process left another one may have resumed.
+/// having left the session. What one process left another one may have resumed. Another
+/// directory does not exclude a process whose arguments name the session, if its agent
+/// resumes from anywhere.
 fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Parts) -> bool {
     let work_dir = draft.sketch.work_dir.as_deref();
-    let is_beside = parts
-        .places
-        .beside(&process.process, &process.details, work_dir)
-        != Beside::Excluded;
+    let is_named = || {
+        let mut name = process.named_session().into_iter();
+        process.adapter.profile().resumes_from_anywhere
+            && name.any(|name| is_prefix_of(name, &key.session))
+    };
+    let is_beside = || {
+        let (process, details) = (&process.process, &process.details);
+        parts.places.beside(process, details, work_dir) != Beside::Excluded
+    };
     let pid = process.process.pid;
     let is_excluded = || {
         let mut clues = draft.sketch.clues.iter();
@@ -147,7 +153,7 @@ fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Pa
     };
     process.agent == key.agent
         && process.may_use(&key.home)
-        && is_beside
+        && (is_beside() || is_named())
         && !is_excluded()
         && !draft.was_left_by(&process.process)
 }

@@ -62,6 +62,8 @@ static PROFILE: Profile = Profile {
     programs: &process::PROGRAMS,
     scan: scan::scan,
     counting: Some(&tokens::COUNTING),
+    // The sessions of a project are in its own database.
+    resumes_from_anywhere: false,
     ..Profile::USUAL
 };
 

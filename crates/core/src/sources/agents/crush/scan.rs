@@ -31,11 +31,14 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches: BTreeMap::new(),
     };
     let projects = projects(look, home, &mut scanning.scan.problems);
-    for project in &projects {
-        let opener = scanning.opener_of(project, &projects);
-        if look.depth.is_walk() || !matches!(opener, Opener::NoProcess) {
-            scanning.add_project(project, &opener);
-        }
+    let openers = projects.iter();
+    let openers = openers.map(|project| (project, scanning.opener_of(project, &projects)));
+    let is_open = |opener: &Opener<'_>| !matches!(opener, Opener::NoProcess);
+    let (open, idle): (Vec<_>, Vec<_>) = openers.partition(|(_, opener)| is_open(opener));
+    // A project that was copied has the sessions of the first one: of those, the open one's count.
+    let walked = idle.iter().filter(|_| look.depth.is_walk());
+    for (project, opener) in open.iter().chain(walked) {
+        scanning.add_project(project, opener);
     }
     scanning.scan.problems.sort();
     scanning.scan.problems.dedup();
