@@ -145,8 +145,8 @@ pub struct Doing {
 /// Decides the phase of a live conversation.
 ///
 /// `owner` is the process that serves it. A turn from before the start of that process was
-/// left unfinished by an earlier process, and an end from before it does not count: both
-/// leave the session idle.
+/// left unfinished by an earlier process, and leaves the session idle, as an end does that
+/// this process reported. An end that another process reported does not count.
 #[must_use]
 pub fn doing<'a>(
     facts: impl Iterator<Item = &'a PhaseFact> + Clone,
@@ -157,7 +157,14 @@ pub fn doing<'a>(
             .clone()
             .any(|background| fact.is_of_end_in(background))
     };
-    let has_phase = |fact: &&PhaseFact| !fact.is_missing_sign() && !is_known_better(fact);
+    let is_others_end = |fact: &PhaseFact| {
+        let others = fact.process.as_ref().zip(owner);
+        fact.phase == Some(Phase::Ended)
+            && others.is_some_and(|(named, owner)| !is_process(named, owner))
+    };
+    let has_phase = |fact: &&PhaseFact| {
+        !fact.is_missing_sign() && !is_known_better(fact) && !is_others_end(fact)
+    };
     let Some(newest) = facts
         .clone()
         .filter(has_phase)
@@ -241,12 +248,16 @@ fn is_left_unfinished(fact: &PhaseFact, owner: Option<&Process>) -> bool {
     // Dates lie where a clock was set; a stamp does not.
     let is_its_own = |owner: &Process| {
         let named = fact.process.as_ref();
-        named.is_some_and(|(pid, stamp)| (*pid, stamp) == (owner.pid, &owner.stamp))
+        named.is_some_and(|named| is_process(named, owner))
     };
     let began = owner
         .filter(|owner| !is_its_own(owner))
         .and_then(began_at_ms);
     is_turn && fact.at_ms.zip(began).is_some_and(is_before)
+}
+
+fn is_process((pid, stamp): &(Pid, StartStamp), process: &Process) -> bool {
+    (*pid, stamp) == (process.pid, &process.stamp)
 }
 
 fn began_at_ms(process: &Process) -> Option<i64> {
