@@ -176,8 +176,11 @@ fn what_an_earlier_process_left_unfinished_is_not_done_now() {
         }
     }
     let ended = [fact(FactSource::Hook, Phase::Ended, 10_000)];
-    assert_eq!(
-        doing(ended.iter(), Some(&owner(20_000))).phase,
-        Some(Phase::Idle)
-    );
+    let now = owner(20_000);
+    assert_eq!(doing(ended.iter(), Some(&now)).phase, Some(Phase::Idle));
+    let others = [PhaseFact {
+        process: Some((now.pid, whosup_process::StartStamp::LinuxTicks(1))),
+        ..ended[0].clone()
+    }];
+    assert_eq!(doing(others.iter(), Some(&now)).phase, None);
 }
