@@ -1,40 +1,38 @@
-//! Sessions that began after the end of the log, so that the log does not name their
-//! process.
+//! Sessions that are not in the log, so that the log does not name their process.
 //!
-//! A terminal logs the start of each session. So a later session means that the end of the
-//! log is missing (a full disk, a copy, a torn write), and a terminal in the log may have
-//! moved to that session by `/clear`. A terminal resumes older sessions only at its start.
+//! A terminal logs the start of each session. So where that is not in the log, a part of the
+//! log is missing (a full disk, a copy, a torn write), and a terminal that logged nothing since
+//! may have moved to that session by `/clear`. A terminal resumes older sessions only at its
+//! start.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use whosup_process::Pid;
-use whosup_sidecar::SessionId;
 
-use super::log::{Log, Said};
+use super::log::Said;
 use super::row::Row;
 use super::scan::Scanning;
-use crate::adapter::{AgentProcess, Clue, Role};
-
-/// How much later than its line in the log a session may have begun, in milliseconds.
-const LAG_MS: i64 = 2_000;
+use crate::adapter::{Clue, Role};
+use crate::sources::agents::kit::unlogged::{Strayed, is_unlogged};
 
 impl Scanning<'_> {
-    /// Finds the terminals that may have moved to a session outside of the log, and the
-    /// candidate sessions.
+    /// Finds the terminals that may have moved to a session outside of the log: one that was
+    /// begun after all that the log has of the terminal.
     pub(super) fn find_strayed(&mut self) {
-        let Some(log) = &self.log else { return };
-        let terminals: Vec<&AgentProcess> = self.scan.of_role(Role::Session).collect();
-        let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
-        for row in self.rows.values().filter(|row| self.is_unlogged(row)) {
-            let may_be_in_it = terminals.iter().filter(|process| {
-                let pid = process.process.pid;
-                let is_known = log.said.keys().any(|(by, _)| *by == pid);
-                is_known && !self.is_named_by_a_row(pid) && self.was_used_beside(process, row)
-            });
-            for terminal in may_be_in_it {
-                let candidates = strayed.entry(terminal.process.pid).or_default();
-                candidates.insert(row.id.clone());
+        let mut strayed = Strayed::default();
+        for terminal in self.scan.of_role(Role::Session) {
+            let pid = terminal.process.pid;
+            let said = self.log.iter().flat_map(|log| &log.said);
+            let by_it = said.filter(|((by, _), _)| *by == pid);
+            let last_at_ms = by_it.map(|(_, said)| said.at_ms).max();
+            if last_at_ms.is_none() || self.is_named_by_a_row(pid) {
+                continue;
             }
+            let rows = self.rows.values();
+            let later = rows.filter(|row| row.started_at_ms > last_at_ms);
+            let possible =
+                later.filter(|row| self.was_used_beside(terminal, row) && self.is_untold(row));
+            strayed.add(pid, possible.map(|row| &row.id));
         }
         self.strayed = strayed;
     }
@@ -46,28 +44,21 @@ impl Scanning<'_> {
         rows.any(|row| row.pid == Some(pid) && !row.is_ended())
     }
 
-    /// A person began it after the log ends, in a terminal that nothing else names.
-    fn is_unlogged(&self, row: &Row) -> bool {
-        let log = self.log.as_ref();
-        let is_logged = |log: &Log| log.said.keys().any(|(_, session)| *session == row.id);
-        // If the log has a hole, the line of the session's start may have been there.
-        let ends_at_ms = match log {
-            Some(log) if log.has_hole && !is_logged(log) => Some(i64::MIN),
-            _ => log.and_then(|log| log.ends_at_ms),
-        };
-        let is_later = |end: i64| row.started_at_ms > Some(end.saturating_add(LAG_MS));
+    /// A person began it, the log does not have that, and no terminal is named by the row.
+    fn is_untold(&self, row: &Row) -> bool {
+        let logged_at_ms = self.said_of(&row.id).map(|said| said.at_ms);
         let is_named = || {
             let process = row.pid.and_then(|pid| self.scan.process(pid));
             process.is_some_and(|process| process.role == Role::Session)
         };
         row.parent.is_none()
             && row.is_interactive != Some(false)
-            && ends_at_ms.is_some_and(is_later)
+            && is_unlogged(row.started_at_ms, logged_at_ms)
             && !is_named()
     }
 
-    /// The terminals that may have moved to a session after the end of the log, or away from
-    /// it, and the terminal that has left it.
+    /// The terminals that may have moved to a session outside of the log, or away from it,
+    /// and the terminal that has left it.
     pub(super) fn clues_about(&self, row: &Row) -> Vec<Clue> {
         let said = self.log.iter().flat_map(|log| &log.said);
         let about = said.filter(|((_, session), _)| *session == row.id);
@@ -81,10 +72,7 @@ impl Scanning<'_> {
             let says = format!("its row says that process {pid} has left it");
             Clue::left(*pid, row.ended_at_ms.unwrap_or(said.at_ms), says)
         });
-        let strayed = self.strayed.iter();
-        let strayed = strayed.filter(|(pid, to)| to.contains(&row.id) || about.contains_key(pid));
-        let says = "the log lacks a part in which it may have gone on";
-        let gaps = strayed.map(|(pid, _)| Clue::gap(*pid, says));
+        let gaps = self.strayed.gaps(&row.id, |pid| about.contains_key(&pid));
         left.chain(gaps).collect()
     }
 }

@@ -23,9 +23,6 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 /// The text in every line that is needed.
 const MARK: &str = "\"event\":\"session.";
 
-/// How every line begins.
-const LINE_BEGIN: &str = "{\"level\":";
-
 /// The events by which a process opens and closes a session.
 const OPENING: &[&str] = &["session.input_sent", "session.started"];
 const CLOSING: &[&str] = &["session.ended", "session.stopped"];
@@ -48,10 +45,6 @@ pub(super) struct Log {
     pub(super) facts: FileFacts,
     /// By process and session.
     pub(super) said: BTreeMap<(Pid, SessionId), Said>,
-    /// When its newest line was written.
-    pub(super) ends_at_ms: Option<i64>,
-    /// Another line begins in the middle of a line: the text between them is missing.
-    pub(super) has_hole: bool,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -67,16 +60,9 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         path: path.to_owned(),
         facts: *file.facts(),
         said: BTreeMap::new(),
-        ends_at_ms: None,
-        has_hole: false,
     };
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
-        log.has_hole |= has_hole(line.bytes());
-        if log.ends_at_ms.is_none() {
-            let first = line.json().values.into_iter().next();
-            log.ends_at_ms = first.and_then(|value| date_at(&value, "/time"));
-        }
         if !std::str::from_utf8(line.bytes()).is_ok_and(|text| text.contains(MARK)) {
             continue;
         }
@@ -92,13 +78,6 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         newest.version = newest.version.take().or(said.version);
     }
     Ok(Some(log))
-}
-
-/// Another line begins in the middle of this one.
-fn has_hole(line: &[u8]) -> bool {
-    let after_its_own = line.get(1..).unwrap_or_default();
-    let mut inside = after_its_own.windows(LINE_BEGIN.len());
-    inside.any(|at| at == LINE_BEGIN.as_bytes()) || line.contains(&0)
 }
 
 fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
@@ -169,9 +148,6 @@ mod tests {
         );
         let last = log.said.values().next_back().unwrap();
         assert_eq!(last.at_ms, time_ms("2026-11-27T21:02:00Z").unwrap());
-        assert!(!log.has_hole);
-        assert!(has_hole(b"{\"level\":30,\"ti{\"level\":30,\"time\":\"x\"}"));
-        assert_eq!(log.ends_at_ms, time_ms("2026-11-27T21:03:00Z"));
         assert_eq!(last.version.as_deref(), Some("3.0.65"));
         assert_eq!(last.host.as_deref(), Some("devbox"));
         let later = read_since(&text, "2026-11-27T21:01:30Z");

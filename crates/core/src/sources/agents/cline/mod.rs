@@ -14,7 +14,7 @@
 //! Who serves a session is claimed by the log: a terminal writes `session.started`
 //! with its own PID when it opens one, at launch, by `--id`, and with the first
 //! prompt after `/clear`; the newest such line of a process is its current session,
-//! unless the log's end is missing (`beyond.rs`).
+//! unless a part of the log is missing (`beyond.rs`).
 //!
 //! The PID of a row is a trap. It is the terminal's only if no *hub* was there when
 //! the session began; otherwise it is the hub's. And it stays what it first was

@@ -18,6 +18,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::unlogged::{Strayed, doubted};
 
 /// How much earlier than its process a line may look, in milliseconds: for rounding.
 const ROUNDING_MS: i64 = 250;
@@ -36,7 +37,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         rows: BTreeMap::new(),
         rows_file: home.root.join("db").join("sessions.db"),
         rows_facts: None,
-        strayed: BTreeMap::new(),
+        strayed: Strayed::default(),
     };
     scanning.read_log();
     scanning.read_rows();
@@ -55,9 +56,7 @@ pub(super) struct Scanning<'a> {
     rows_file: PathBuf,
     /// Size, dates and owner of the database; `None` if the rows come from other files.
     rows_facts: Option<FileFacts>,
-    /// The terminals that may have moved to sessions outside of the log, with the candidate
-    /// sessions.
-    pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
+    pub(super) strayed: Strayed,
 }
 
 impl Scanning<'_> {
@@ -120,9 +119,8 @@ impl Scanning<'_> {
             claim.scope.host.clone_from(&said.host);
             claim.dated_at_ms = Some(said.at_ms);
             claim.work_dir = row.and_then(|row| row.work_dir.clone());
-            if self.strayed.contains_key(pid) {
-                claim.subject = Subject::Unreadable;
-                claim.evidence.says += ", and the log lacks a part after that";
+            if self.strayed.has(*pid) {
+                claim = doubted(claim);
             } else if may_be_left {
                 claim.subject = Subject::Released;
                 claim.dated_at_ms = row.and_then(|row| row.ended_at_ms);
@@ -360,7 +358,7 @@ impl Scanning<'_> {
     }
 
     /// The last log line of any terminal about a session.
-    fn said_of(&self, session: &SessionId) -> Option<&Said> {
+    pub(super) fn said_of(&self, session: &SessionId) -> Option<&Said> {
         let said = self.log.as_ref()?.said.iter();
         let about = said.filter(|((_, id), _)| id == session);
         about.map(|(_, said)| said).max_by_key(|said| said.at_ms)

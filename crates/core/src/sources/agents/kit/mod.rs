@@ -17,4 +17,5 @@ pub(crate) mod reading;
 pub(crate) mod scan;
 pub(crate) mod sidecar_facts;
 pub(crate) mod title;
+pub(crate) mod unlogged;
 pub(crate) mod uuid;

@@ -6,11 +6,11 @@ use whosup_sidecar::file::{Links, facts};
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
 use super::process::may_be_server_of;
-use super::run::Runs;
 use super::scan::{Scanning, first_began_at_ms};
 use super::session::{Row, Turn};
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust};
 use crate::adapter::{AgentProcess, Role};
+use crate::sources::agents::kit::unlogged::doubted;
 
 impl Scanning<'_> {
     /// Makes the claims of all processes.
@@ -31,16 +31,15 @@ impl Scanning<'_> {
                 continue;
             };
             // What is not in the database can't be seen to be missing in the log.
-            if self.has_strayed(process) || (runs.log.is_torn && !self.is_all_read) {
-                claims.extend(self.claim_of_strayed(runs, process));
-                continue;
-            }
+            let is_doubted = self.strayed.has(pid) || (runs.log.has_hole && !self.is_all_read);
+            let last = runs.log.last_session_of(run);
             for (session, at_ms) in &run.worked_on {
                 let row = self.row(session);
                 let is_sub_agent = runs.log.sub_agents.contains(session)
                     || row.is_some_and(|row| row.parent.is_some());
+                let is_left = is_doubted && last != Some(session);
                 // A session that is in no database was deleted, or belongs to another home.
-                if is_sub_agent || (row.is_none() && self.is_all_read) {
+                if is_sub_agent || is_left || (row.is_none() && self.is_all_read) {
                     continue;
                 }
                 let Ok(session) = SessionId::parse(session) else {
@@ -48,27 +47,14 @@ impl Scanning<'_> {
                 };
                 let says =
                     format!("run {name}, which can only be process {pid}, last worked on it then");
-                claims.push(self.claim(&runs.log, &session, process, Some(*at_ms), says));
+                let claim = self.claim(&runs.log, &session, process, Some(*at_ms), says);
+                claims.push(if is_doubted { doubted(claim) } else { claim });
             }
-            claims.extend(self.claim_by_arguments(&runs.log, process));
+            if !is_doubted {
+                claims.extend(self.claim_by_arguments(&runs.log, process));
+            }
         }
         self.scan.claims.extend(claims.into_iter().map(Box::new));
-    }
-
-    /// The last session of a process at the end of the log. The process may have moved to
-    /// another session after that.
-    fn claim_of_strayed(&self, runs: &Runs, process: &AgentProcess) -> Option<Claim> {
-        let pid = process.process.pid;
-        let (name, run) = runs.of(pid)?;
-        let session = SessionId::parse(runs.log.last_session_of(run)?).ok()?;
-        let at_ms = run.worked_on.get(session.as_str()).copied();
-        let says = format!(
-            "run {name}, which can only be process {pid}, last worked on it then, and the log lacks a part after that"
-        );
-        Some(Claim {
-            subject: Subject::Unreadable,
-            ..self.claim(&runs.log, &session, process, at_ms, says)
-        })
     }
 
     /// The session that a process was started for.

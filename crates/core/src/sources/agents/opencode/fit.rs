@@ -30,9 +30,8 @@ impl RealPaths<'_> {
 
 /// The session was born, or got a message, since the process began.
 pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
-    let newest = row.created_at_ms.max(row.last_message_at_ms);
     let began = process.process.began_at_ms.as_ref();
-    began.is_ok_and(|began| newest >= Some(began.saturating_sub(ROUNDING_MS)))
+    began.is_ok_and(|began| row.used_at_ms() >= Some(began.saturating_sub(ROUNDING_MS)))
 }
 
 /// The process's arguments name the session.

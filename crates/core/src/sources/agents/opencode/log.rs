@@ -14,6 +14,7 @@ use whosup_sidecar::file::FileFacts;
 use super::Relative;
 use crate::adapter::RunStart;
 use crate::sources::agents::kit::reading::open_if_there;
+use crate::sources::agents::kit::unlogged::after_hole;
 use crate::sources::transcript::{Stopped, TailBounds, TranscriptError};
 
 /// How far back from its end the log is read: some ten thousand prompts.
@@ -22,6 +23,9 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 };
 /// How many fields of a line are looked at; those that matter come early.
 const FIELDS_MAX: usize = 32;
+
+/// How every line begins, with a zero for each digit.
+const LINE_BEGIN: &[u8] = b"timestamp=0000-00-00T00:00:00.000Z level=";
 
 /// The message of a run that opens a directory; the first message of all runs except
 /// servers.
@@ -59,13 +63,9 @@ pub(super) struct Log {
     pub(super) sub_agents: BTreeSet<String>,
     /// Not all of what was asked for was read.
     pub(super) is_cut: bool,
-    /// When its newest line was written, of those that were read.
-    pub(super) ends_at_ms: Option<i64>,
-    /// The last line has no end: later lines may be missing too.
-    pub(super) is_torn: bool,
-    /// Another line begins in the middle of a line: the text between them is missing. This
-    /// is the date of the next line, and the newest such date if there are several.
-    pub(super) hole_until_ms: Option<i64>,
+    /// The last line has no end, or another line begins in the middle of a line: lines are
+    /// missing there.
+    pub(super) has_hole: bool,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -87,28 +87,23 @@ pub(super) fn read(
         runs: BTreeMap::new(),
         sub_agents: BTreeSet::new(),
         is_cut: false,
-        ends_at_ms: None,
-        is_torn: false,
-        hole_until_ms: None,
+        has_hole: false,
     };
-    let mut next_at_ms = i64::MAX;
     let mut lines = file.backwards(LOG_BOUNDS)?;
     for line in lines.by_ref() {
         let line = line?;
         // A line that is still being written may not even name its run.
         if line.is_torn {
-            log.is_torn = true;
+            log.has_hole = true;
             continue;
         }
-        let text = std::str::from_utf8(line.bytes()).unwrap_or_default();
-        let after_hole = after_hole(text);
-        let hole_until_ms = after_hole.map(|_| next_at_ms);
-        log.hole_until_ms = log.hole_until_ms.or(hole_until_ms);
-        let Some(line) = Entry::parse(after_hole.unwrap_or(text)) else {
+        let after_hole = after_hole(line.bytes(), LINE_BEGIN);
+        log.has_hole |= after_hole.is_some();
+        let whole = line.bytes().get(after_hole.unwrap_or(0)..);
+        let text = whole.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let Some(line) = text.and_then(Entry::parse) else {
             continue;
         };
-        log.ends_at_ms = log.ends_at_ms.or(Some(line.at_ms));
-        next_at_ms = line.at_ms;
         if line.at_ms < since_ms {
             return Ok(Some(log));
         }
@@ -122,9 +117,8 @@ impl Log {
     /// What is known of the start of a run. `None` if the run began before all processes
     /// from which the log was read.
     pub(super) fn start_of(&self, run: &Run) -> Option<RunStart> {
-        let is_after_hole = self.hole_until_ms >= Some(run.first_at_ms);
         let unread = self.is_cut.then_some(RunStart::Unread);
-        let missing = is_after_hole.then_some(RunStart::Missing);
+        let missing = self.has_hole.then_some(RunStart::Missing);
         run.first.or(unread).or(missing)
     }
 
@@ -218,16 +212,6 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The line that begins in the middle of this one. The first line is cut at any point, even
-/// in an ID, and is ignored.
-fn after_hole(line: &str) -> Option<&str> {
-    let begins = line.match_indices("timestamp=").map(|(at, _)| at);
-    let fused = begins.filter(|at| *at > 0 && line[*at..].contains(" level="));
-    let zeros = line.rfind('\0').map(|at| at + 1);
-    let at = fused.last().max(zeros)?;
-    line.get(at..)
-}
-
 /// A message whose fields are needed.
 fn has_fields(message: &str) -> bool {
     matches!(message, DIRECTORY_MESSAGE | MADE_MESSAGE) || SESSION_MESSAGES.contains(&message)
@@ -297,12 +281,7 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert_eq!(log.runs["aaaaaaaa"].first, None);
         assert_eq!(log.runs.len(), 3);
         assert!(!log.is_cut);
-        assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
-        assert!(log.is_torn && log.hole_until_ms.is_none());
-        let whole = "timestamp=2026-11-27T23:19:38Z level=INFO";
-        let fused = format!("timestamp=2026-11-27T23:19 {whole}");
-        assert_eq!(after_hole(&fused), Some(whole));
-        assert_eq!(after_hole(whole), None);
+        assert!(log.has_hole);
     }
 
     #[test]

@@ -17,9 +17,9 @@
 //! silent (`OPENCODE_LOG_LEVEL`), arguments decide, or the terminal: directories and dates
 //! only make candidates.
 //!
-//! A log whose end is missing is like one to which nothing was added since, but for
-//! what the database has: who may have gone on to a session that was used after the
-//! last line is in neither for certain (`beyond.rs`).
+//! A part of the log may be missing. The database shows that where it has a use of a session
+//! that the log lacks: a terminal that logged nothing since may have moved to that session,
+//! and is in neither for certain (`beyond.rs`).
 //!
 //! Traps: `session.time_updated` is no date of use: renaming a session, and the
 //! first start after `git init`, renew it from any process. Only the dates of

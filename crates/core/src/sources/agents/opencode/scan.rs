@@ -1,10 +1,6 @@
 //! One home: its databases, the runs of its log, and what they claim.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-
-use whosup_process::Pid;
-use whosup_sidecar::SessionId;
 
 use super::database::SessionDb;
 use super::fit::{RealPaths, is_named, is_since};
@@ -14,6 +10,7 @@ use super::{Relative, directory_of, log};
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::unlogged::Strayed;
 
 /// How many entries of a home are read.
 pub(super) const HOME_ENTRIES_MAX: usize = 100_000;
@@ -35,7 +32,7 @@ pub(super) fn scan(agent: &'static Relative, look: &Look<'_>, home: &Home) -> Fo
         databases: Vec::new(),
         is_all_read: true,
         rows: Vec::new(),
-        strayed: BTreeMap::new(),
+        strayed: Strayed::default(),
         real_paths: RealPaths(look.machine.mounts()),
     };
     scanning.read_databases();
@@ -55,9 +52,7 @@ pub(super) struct Scanning<'a> {
     /// Every database could be read.
     pub(super) is_all_read: bool,
     pub(super) rows: Vec<Row>,
-    /// The terminals that may have moved to sessions outside of the log, with the candidate
-    /// sessions.
-    pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
+    pub(super) strayed: Strayed,
     pub(super) real_paths: RealPaths<'a>,
 }
 
@@ -118,19 +113,20 @@ impl<'a> Scanning<'a> {
     /// serve.
     fn read_dates(&mut self) {
         let mut rows = std::mem::take(&mut self.rows);
-        let mut hosts = self.scan.of_role(Role::Host);
-        let is_every = self.scan.look.depth.is_walk() || hosts.any(|host| !self.is_known(host));
+        let hosts = || self.scan.of_role(Role::Host);
+        let is_every = self.scan.look.depth.is_walk() || hosts().any(|host| !self.is_known(host));
+        let hosts_began = hosts().filter_map(|host| host.process.began_at_ms.clone().ok());
+        let hosts_began_ms = hosts_began.min();
         let runs = self.runs.as_ref();
-        let log_ends_at_ms = runs.and_then(|runs| runs.log.ends_at_ms);
         let is_wanted = |row: &Row| {
-            let is_beyond_log = log_ends_at_ms.is_some_and(|end| row.updated_at_ms > Some(end));
+            let is_of_host = hosts_began_ms.is_some_and(|began| row.updated_at_ms >= Some(began));
             let is_worked_on = || runs.is_some_and(|runs| runs.last_on(row.id.as_str()).is_some());
             let may_serve =
                 |its: &AgentProcess| self.real_paths.are_beside(its, row) || is_named(its, row);
             let mut terminals = self.scan.of_role(Role::Session);
             let mut clients = self.scan.of_role(Role::Client);
             let mut is_shown = || clients.any(|client| is_named(client, row));
-            is_every || is_beyond_log || is_worked_on() || terminals.any(may_serve) || is_shown()
+            is_every || is_of_host || is_worked_on() || terminals.any(may_serve) || is_shown()
         };
         for (at, (_, database)) in self.databases.iter().enumerate() {
             let its = rows.iter_mut().filter(|row| row.database == at);

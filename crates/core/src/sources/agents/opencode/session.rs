@@ -41,6 +41,11 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// When it was last used; its making counts.
+    pub(super) fn used_at_ms(&self) -> Option<i64> {
+        self.created_at_ms.max(self.last_message_at_ms)
+    }
+
     /// The terminal title of this session, where the title differs from other sessions'
     /// titles.
     pub(super) fn terminal_title(&self, agent: &Relative) -> Option<String> {
@@ -62,7 +67,7 @@ impl Row {
             agent_version: self.version.clone(),
             work_dir: self.directory.clone(),
             started_at_ms: self.created_at_ms,
-            last_activity_at_ms: self.last_message_at_ms.max(self.created_at_ms),
+            last_activity_at_ms: self.used_at_ms(),
             ..Description::default()
         }
     }

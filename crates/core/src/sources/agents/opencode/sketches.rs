@@ -43,7 +43,7 @@ impl<'a> Scanning<'a> {
     /// `None` if the log does not show it: then whoever fits by directory and dates.
     fn owners(&self, row: &Row) -> Option<BTreeSet<Pid>> {
         let mut owners = self.owners_by_log(row)?;
-        owners.extend(self.strayed_about(&row.id));
+        owners.extend(self.gaps(&row.id).iter().map(|gap| gap.pid));
         if self.is_untold(row) {
             owners.extend(self.open_beside(row));
         }
@@ -94,9 +94,7 @@ impl<'a> Scanning<'a> {
                 let mut sketch = self.sketch(row, is_open, &mut left);
                 sketch.matters_only_if_shown = !is_all && !is_open;
                 self.put_owners(&mut sketch, owners, &claimants, &possible);
-                let strayed = self.strayed_about(&row.id).into_iter();
-                let says = "the log lacks a part in which it may have gone on";
-                sketch.clues.extend(strayed.map(|pid| Clue::gap(pid, says)));
+                sketch.clues.extend(self.gaps(&row.id));
                 self.put_clients(&mut sketch, row, &claimants);
                 self.put_phase(&mut sketch, row, &claimants, &possible);
                 sketches.insert(row.id.clone(), sketch);
@@ -140,7 +138,7 @@ impl<'a> Scanning<'a> {
     fn possible(&self, row: &Row, owners: Option<&BTreeSet<Pid>>) -> Vec<&'a AgentProcess> {
         let terminals = || {
             let terminals = self.scan.of_role(Role::Session);
-            terminals.filter(|its| !self.is_known(its) || self.has_strayed(its))
+            terminals.filter(|its| !self.is_known(its) || self.strayed.has(its.process.pid))
         };
         let fitting = terminals().filter(|its| match owners {
             Some(pids) => pids.contains(&its.process.pid),
