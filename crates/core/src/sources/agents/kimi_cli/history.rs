@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use whosup_sidecar::SessionId;
 
-use super::log::{Event, EventKind, Log, Span, local_clock_ahead_ms, time_of};
+use super::log::{Event, EventKind, Log, time_of};
 use super::wire::Dates;
 use crate::adapter::Switch;
 use crate::adapter::claim::CLOCK_SLACK_MS;
@@ -53,11 +53,7 @@ fn is_of_launch(began_ms: i64, at_ms: i64) -> bool {
 pub(super) struct History {
     /// The events, with dates where these are known.
     events: Vec<(Event, Option<i64>)>,
-    /// The periods that the logs cover, as far as these are known.
-    spans: Vec<Span>,
-    /// The end of the log is missing: the last events are unknown.
-    pub(super) is_torn: bool,
-    /// Something in its middle is missing.
+    /// Lines are missing.
     pub(super) has_hole: bool,
     /// When each session was born.
     born: HashMap<String, i64>,
@@ -76,27 +72,12 @@ impl History {
             .filter_map(|(session, born)| Some((session.as_str().to_owned(), born?)))
             .collect();
         let born_at_ms = |session: &str| born.get(session).copied();
-        let Log {
-            events,
-            spans,
-            is_torn,
-            has_hole,
-        } = log;
-        let ahead_ms = local_clock_ahead_ms(&events, events.len(), born_at_ms);
-        let at_ms = |local_ms: i64| ahead_ms.and_then(|ahead| local_ms.checked_sub(ahead));
-        let spans = spans.into_iter().filter_map(|span| {
-            Some(Span {
-                begins_ms: at_ms(span.begins_ms)?,
-                ends_ms: at_ms(span.ends_ms)?,
-            })
-        });
+        let Log { events, has_hole } = log;
         let times: Vec<_> = (0..events.len())
             .map(|at| time_of(&events, at, born_at_ms))
             .collect();
         Self {
             events: events.into_iter().zip(times).collect(),
-            spans: spans.collect(),
-            is_torn,
             has_hole,
             born,
             began_ms,
@@ -176,19 +157,10 @@ impl History {
         }
     }
 
-    /// The logs lack the beginning of a session, because it was made between two of them, or
-    /// because they have a hole. (A process logs each session that it makes, by `/clear`
-    /// too.)
-    pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
-        let is_between_logs = born_at_ms.is_some_and(|born| {
-            let ended_before = |span: &Span| span.ends_ms.saturating_add(CLOCK_SLACK_MS) < born;
-            let is_within = |span: &Span| {
-                let begins_ms = span.begins_ms.saturating_sub(CLOCK_SLACK_MS);
-                begins_ms <= born && !ended_before(span)
-            };
-            self.spans.iter().any(ended_before) && !self.spans.iter().any(is_within)
-        });
-        !self.is_in_log(session) && (is_between_logs || self.has_hole)
+    /// The log lacks a session that was made since the log's first event, so that lines are
+    /// missing: a process logs each session that it makes, by `/clear` too.
+    pub(super) fn is_unlogged(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        !self.is_in_log(session) && self.reaches_back_to(born_at_ms)
     }
 
     fn is_in_log(&self, session: &SessionId) -> bool {
@@ -206,11 +178,14 @@ impl History {
     /// The log lacks the beginning of a session, and may not reach back to it: the log is
     /// renamed and begun anew now and then.
     pub(super) fn is_origin_unknown(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        !self.is_in_log(session) && !self.reaches_back_to(born_at_ms)
+    }
+
+    fn reaches_back_to(&self, born_at_ms: Option<i64>) -> bool {
         let first = self.events.iter().filter_map(|(_, at)| *at).min();
-        let reaches_back = first
+        first
             .zip(born_at_ms)
-            .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS));
-        !self.is_in_log(session) && !reaches_back
+            .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS))
     }
 }
 
@@ -249,12 +224,7 @@ mod tests {
         events.extend_from_slice(more);
         let born = [("a", 101_500), ("b", 161_500), ("c", 199_900)];
         let log = Log {
-            spans: vec![Span {
-                begins_ms: 7_101_500,
-                ends_ms: events.iter().map(|event| event.local_ms).max().unwrap(),
-            }],
             events,
-            is_torn: false,
             has_hole: false,
         };
         let born = born.map(|(session, born)| (id(session), Some(born)));
@@ -310,11 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn silence_of_the_log_proves_nothing_about_a_session_younger_than_the_log() {
+    fn silence_of_the_log_proves_nothing_about_a_session_younger_than_its_first_event() {
         let history = history(&[], &[100_000]);
-        let is_beyond = |session: &str, born| history.is_beyond(&id(session), Some(born));
-        assert!(is_beyond("unheard-of", 203_000));
-        assert!(!is_beyond("unheard-of", 201_000));
-        assert!(!is_beyond("c", 203_000));
+        let is_unlogged = |session: &str, born| history.is_unlogged(&id(session), Some(born));
+        assert!(is_unlogged("unheard-of", 203_000));
+        assert!(is_unlogged("unheard-of", 201_000));
+        assert!(!is_unlogged("unheard-of", 90_000));
+        assert!(!is_unlogged("c", 203_000));
     }
 }

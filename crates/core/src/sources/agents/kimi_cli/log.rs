@@ -13,12 +13,15 @@ use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use whosup_sidecar::file::ReadFileError;
 
+use crate::sources::agents::kit::unlogged::after_hole;
 use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
 
 /// How far back from its end the log is read: some hundred starts.
 const LOG_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
+/// How every line begins, with a zero for each digit.
+const LINE_BEGIN: &[u8] = b"0000-00-00 00:00:00.000 | ";
 /// The function that writes these lines, with its module.
 const PLACE: &str = "kimi_cli.cli:_run:";
 
@@ -41,23 +44,13 @@ pub(super) enum EventKind {
     TakenUp,
 }
 
-/// From the first to the last line that was read of a log, as `local_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) begins_ms: i64,
-    pub(super) ends_ms: i64,
-}
-
 /// The end of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Log {
     /// Oldest first.
     pub(super) events: Vec<Event>,
-    /// The periods that the log covers.
-    pub(super) spans: Vec<Span>,
-    /// The last line has no end: later lines may be missing too.
-    pub(super) is_torn: bool,
-    /// Another line begins in the middle of a line: the text between them is missing.
+    /// The last line has no end, or another line begins in the middle of a line: lines are
+    /// missing there.
     pub(super) has_hole: bool,
 }
 
@@ -67,8 +60,6 @@ impl Log {
         let mut all = Self::default();
         let mut left: Vec<_> = Vec::with_capacity(logs.len());
         for log in logs {
-            all.spans.extend(log.spans);
-            all.is_torn |= log.is_torn;
             all.has_hole |= log.has_hole;
             left.push(log.events.into_iter().peekable());
         }
@@ -97,56 +88,28 @@ pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
         opened => opened?,
     };
     let mut log = Log::default();
-    let mut span: Option<Span> = None;
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
         // An id that has no end may be the prefix of another id.
         if line.is_torn {
-            log.is_torn = true;
+            log.has_hole = true;
             continue;
         }
+        log.has_hole |= after_hole(line.bytes(), LINE_BEGIN).is_some();
         let Ok(text) = std::str::from_utf8(line.bytes()) else {
             continue;
         };
-        log.has_hole |= has_hole(text);
-        if let Some(at_ms) = written_local_ms(text) {
-            let ends_ms = span.map_or(at_ms, |span| span.ends_ms);
-            span = Some(Span {
-                begins_ms: at_ms,
-                ends_ms,
-            });
-        }
         log.events.extend(parse(text));
     }
     log.events.reverse();
-    log.spans.extend(span);
     Ok(Some(log))
-}
-
-/// How long the time is that each line begins with.
-const TIME_CHARS: usize = "2026-11-27 22:59:58.924".len();
-
-/// Another line begins in the middle of this one.
-fn has_hole(line: &str) -> bool {
-    let is_time = |at: usize| {
-        let time = line.get(at.checked_sub(TIME_CHARS)?..at)?;
-        time.parse::<DateTime>().ok()
-    };
-    let mut bars = line.match_indices(" | ").map(|(at, _)| at);
-    bars.any(|at| at > TIME_CHARS && is_time(at).is_some()) || line.contains('\0')
-}
-
-fn written_local_ms(line: &str) -> Option<i64> {
-    let time: DateTime = line.split(" | ").next()?.trim().parse().ok()?;
-    let at = Offset::UTC.to_timestamp(time).ok()?;
-    Some(at.as_millisecond())
 }
 
 /// Parses `TIME | LEVEL | PLACE | SESSION - TEXT`.
 fn parse(line: &str) -> Option<Event> {
-    let local_ms = written_local_ms(line)?;
     let mut fields = line.splitn(4, " | ");
-    let place = fields.nth(2)?;
+    let time: DateTime = fields.next()?.trim().parse().ok()?;
+    let place = fields.nth(1)?;
     let text = fields.next()?.split_once("- ")?.1.trim();
     if !place.starts_with(PLACE) {
         return None;
@@ -161,7 +124,7 @@ fn parse(line: &str) -> Option<Event> {
     Some(Event {
         kind,
         session: session.to_owned(),
-        local_ms,
+        local_ms: Offset::UTC.to_timestamp(time).ok()?.as_millisecond(),
     })
 }
 
@@ -174,23 +137,14 @@ pub(super) fn time_of(
     at: usize,
     born_at_ms: impl Fn(&str) -> Option<i64>,
 ) -> Option<i64> {
-    let ahead_ms = local_clock_ahead_ms(events, at, born_at_ms)?;
-    events.get(at)?.local_ms.checked_sub(ahead_ms)
-}
-
-/// How far the local clock was ahead of UTC at an event.
-pub(super) fn local_clock_ahead_ms(
-    events: &[Event],
-    at: usize,
-    born_at_ms: impl Fn(&str) -> Option<i64>,
-) -> Option<i64> {
     let (nearest, born) = events
         .iter()
         .enumerate()
         .filter(|(_, event)| event.kind == EventKind::Created)
         .filter_map(|(place, event)| Some((place, born_at_ms(&event.session)?)))
         .min_by_key(|(place, _)| place.abs_diff(at))?;
-    events.get(nearest)?.local_ms.checked_sub(born)
+    let ahead_ms = events.get(nearest)?.local_ms.checked_sub(born)?;
+    events.get(at)?.local_ms.checked_sub(ahead_ms)
 }
 
 #[cfg(test)]
@@ -221,20 +175,11 @@ Traceback (most recent call last):
     #[test]
     fn a_last_line_without_an_end_is_no_event() {
         let whole = read_text(LOG);
-        assert!(!whole.is_torn && !whole.has_hole);
+        assert!(!whole.has_hole);
         assert!(read_text(&format!("2026-11-27 22:5{LOG}")).has_hole);
         let torn = read_text(LOG.trim_end());
-        assert!(torn.is_torn);
+        assert!(torn.has_hole);
         assert_eq!(torn.events, whole.events[..2]);
-        let first_ms = whole.events[0].local_ms;
-        let span = |log: &Log| {
-            let [span] = log.spans[..] else {
-                panic!("{log:?}");
-            };
-            (span.begins_ms - first_ms, span.ends_ms - first_ms)
-        };
-        assert_eq!(span(&whole), (0, 13_076));
-        assert_eq!(span(&torn), (0, 12_769));
     }
 
     #[test]

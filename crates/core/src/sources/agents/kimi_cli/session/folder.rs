@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
     /// process that moves to another session logs the resume. It also removes the sidecar of
     /// the previous session, and then writes the sidecar of the new one (kimi-cli#2082).
     pub(super) fn are_all_accounted_for(&mut self) -> bool {
-        let Some(log) = self.log().filter(|log| !log.is_torn && !log.has_hole) else {
+        let Some(log) = self.log().filter(|log| !log.has_hole) else {
             return false;
         };
         let sessions = log.events.iter().map(|event| event.session.as_str());
@@ -173,8 +173,7 @@ impl<'a> Reading<'a> {
             .filter(|seeker| fits(seeker, &session.id, dates))
             .collect();
         let events = history.events_of(&session.id);
-        let is_doubtful =
-            history.is_torn || history.has_hole || history.is_beyond(&session.id, dates.born_at_ms);
+        let is_doubtful = history.has_hole || history.is_unlogged(&session.id, dates.born_at_ms);
         let is_excluded = |process: &&&AgentProcess| {
             let began = process.process.began_at_ms.clone().ok();
             !is_doubtful && history.has_launch_of(began) && events.exclude(began)
