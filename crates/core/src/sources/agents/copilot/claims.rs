@@ -105,7 +105,9 @@ impl Scanning<'_> {
             // Any of them may be in front, even a session without messages.
             return Shown::default();
         }
-        let in_log = file.and_then(|file| file.log.in_front()).map(|(id, _)| id);
+        let in_log = file
+            .and_then(|file| file.log.foreground.as_ref())
+            .map(|(id, _)| id);
         let newest = || {
             let dated = loaded.iter().map(|session| {
                 let used_ms = self.last_used_ms(session);
@@ -163,7 +165,10 @@ impl Scanning<'_> {
             return holders.iter().map(held_by).collect();
         }
         let (subject, kind, says) = if lock.is_hold {
-            let (subject, says) = self.freedom_of(session, lock);
+            let held = self.held.get(&lock.file());
+            let is_all_asked = held.is_some_and(|held| held.is_everyone_asked);
+            let says = no_holder(is_all_asked);
+            let (subject, says) = self.lock_free(session, says, is_all_asked);
             (subject, EvidenceKind::Lock, says)
         } else {
             let says = format!("pid {}, and nothing that could be held", lock.pid);
@@ -175,16 +180,15 @@ impl Scanning<'_> {
         }]
     }
 
-    /// What is known of a lock that was not found to be held.
-    fn freedom_of(&self, session: &SessionDir, lock: &InUse) -> (Subject, String) {
-        let held = self.held.get(&lock.file());
-        let is_everyone_asked = held.is_some_and(|held| held.is_everyone_asked);
+    /// Nothing that was asked holds a lock. A process whose log lacks a part may have opened the
+    /// session without one.
+    fn lock_free(&self, session: &SessionDir, says: &str, is_all_asked: bool) -> (Subject, String) {
         let opener = self.perhaps_opened_by(session);
-        let mut says = no_holder(is_everyone_asked).to_owned();
-        if let Some(pid) = opener.filter(|_| is_everyone_asked) {
-            says += &format!(", but process {pid} may have opened it: its log lacks its end");
+        let mut says = says.to_owned();
+        if let Some(pid) = opener.filter(|_| is_all_asked) {
+            says += &format!(", but process {pid} may have opened it: its log lacks a part");
         }
-        let is_everyone_asked = is_everyone_asked && opener.is_none();
+        let is_everyone_asked = is_all_asked && opener.is_none();
         (Subject::LockFree { is_everyone_asked }, says)
     }
 
@@ -255,7 +259,7 @@ impl Scanning<'_> {
         };
         let log = &file.log;
         let subject = Subject::Process(pid);
-        let in_front = log.in_front().filter(|(id, _)| *id == session.id);
+        let in_front = log.foreground.as_ref().filter(|(id, _)| *id == session.id);
         if let Some((_, at_ms)) = in_front {
             let says = format!("process {pid} registered it as its foreground session");
             let serving = self.serving(session, pid);
@@ -264,7 +268,7 @@ impl Scanning<'_> {
         let opened_at_ms = self.opened_by(session, file);
         if opened_at_ms.is_some() {
             // While a process ends, its only session is not in front any more.
-            let is_alone = log.in_front().is_none() && log.opened.len() == 1 && !log.is_torn;
+            let is_alone = log.foreground.is_none() && log.opened.len() == 1 && !log.is_torn;
             let (serving, beside) = match is_alone {
                 true => (Serving::One, ""),
                 false => (Serving::Many, " beside another one"),
@@ -302,15 +306,9 @@ impl Scanning<'_> {
     fn claim_of_open(&self, session: &SessionDir) -> Option<Claim> {
         self.open.get(&session.id)?;
         let facts = self.open_facts.as_ref()?;
-        // A terminal may have opened it without a lock, beside another session.
-        let opener = self.perhaps_opened_by(session);
         let processes = self.scan.look.machine.table().processes();
-        let is_everyone_asked = processes.is_ok() && opener.is_none();
-        let subject = Subject::LockFree { is_everyone_asked };
-        let mut says = "it was open and not closed, and no process has a lock of it".to_owned();
-        if let Some(pid) = opener {
-            says += &format!("; process {pid} may have opened it: its log lacks something");
-        }
+        let says = "it was open and not closed, and no process has a lock of it";
+        let (subject, says) = self.lock_free(session, says, processes.is_ok());
         let evidence = Evidence::new(EvidenceKind::LockFile, self.open_path.clone(), says);
         let scan = &self.scan;
         Some(scan.claim_by_file(&session.id, subject, evidence, facts))

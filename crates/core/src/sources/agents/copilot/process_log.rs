@@ -25,6 +25,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use crate::sources::agents::kit::dialect::date_of;
+use crate::sources::agents::kit::unlogged::after_hole;
 use crate::sources::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of a log's beginning is read.
@@ -39,8 +40,8 @@ const TAIL_BOUNDS: TailBounds = TailBounds {
 /// How many sessions of one process are remembered.
 const OPENED_MAX: usize = 1_000;
 
-/// How long the date is that each line begins with.
-const DATE_CHARS: usize = "2026-11-27T23:21:52.772Z".len();
+/// How every line begins, with a zero for each digit.
+const LINE_BEGIN: &[u8] = b"0000-00-00T00:00:00.000Z [";
 
 /// Facts in the log of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,13 +77,8 @@ impl ProcessLog {
         has_facts && !self.is_torn
     }
 
-    /// The session in front, where that is known.
-    pub(super) fn in_front(&self) -> Option<&(SessionId, Option<i64>)> {
-        self.foreground.as_ref().filter(|_| !self.is_torn)
-    }
-
-    /// Reads head and tail. If the two do not meet and the tail shows no change, the
-    /// foreground is unknown: it may have changed in between.
+    /// Reads head and tail. If the two do not meet and the tail shows no change, or if the log
+    /// is torn, the foreground is unknown: it may have changed in between.
     pub(super) fn read(file: &TranscriptFile) -> Result<Self, TranscriptError> {
         let mut log = Self::default();
         let head = file.head(HEAD_BOUNDS)?;
@@ -95,7 +91,7 @@ impl ProcessLog {
         let head_end = head.lines.last().map_or(0, |line| line.end);
         let is_whole = head_end >= file.facts().len;
         if is_whole {
-            log.foreground = in_foreground;
+            log.foreground = in_foreground.filter(|_| !log.is_torn);
             return Ok(log);
         }
         let mut lines = file.backwards(TAIL_BOUNDS)?;
@@ -117,6 +113,7 @@ impl ProcessLog {
             }
         }
         log.foreground = match last_change {
+            _ if log.is_torn => None,
             Some(event) => after(&event, None),
             None if meets_head => in_foreground,
             None => None,
@@ -161,10 +158,7 @@ fn after(
 
 /// It has no end, or another line begins in the middle of it.
 fn is_torn(line: &Line) -> bool {
-    let bytes = line.bytes();
-    let begins_another = |at: &[u8]| matches!(at, [b'0'..=b'9', b'Z', b' ', b'[']);
-    let after_its_own = bytes.get(DATE_CHARS..).unwrap_or_default();
-    line.is_torn || bytes.contains(&0) || after_its_own.windows(4).any(begins_another)
+    line.is_torn || after_hole(line.bytes(), LINE_BEGIN).is_some()
 }
 
 fn event_on(line: &Line) -> Option<Event> {
@@ -281,7 +275,7 @@ mod tests {
     fn of_a_log_that_lacks_its_end_it_is_not_known_what_is_in_front() {
         let lines = [line("Starting Copilot CLI: 1.0.102"), registering(A)].concat();
         let whole = read(std::slice::from_ref(&lines));
-        assert!(whole.is_telling() && whole.in_front().is_some());
+        assert!(whole.is_telling() && whole.foreground.is_some());
         let half = "2026-11-27T21:00:00.000Z [INFO] Regist";
         let long = line(&"x".repeat(200)).repeat(20_000);
         for torn in [
@@ -291,7 +285,7 @@ mod tests {
             [&lines, &long, half].concat(),
         ] {
             let log = read(&[torn]);
-            assert!(!log.is_telling() && log.in_front().is_none());
+            assert!(!log.is_telling() && log.foreground.is_none());
             assert_eq!(log.opened.len(), 1);
         }
     }

@@ -220,7 +220,7 @@ impl<'a> Scanning<'a> {
     pub(super) fn is_connected(&self, pid: Pid) -> bool {
         let file = self.logs.get(&pid);
         let mut sessions = self.sessions.values();
-        file.is_some_and(|file| file.log.in_front().is_some())
+        file.is_some_and(|file| file.log.foreground.is_some())
             || sessions.any(|session| self.held_by(session, pid).is_some())
     }
 
