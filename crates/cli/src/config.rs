@@ -95,6 +95,15 @@ impl From<Problem> for Config {
     }
 }
 
+/// Parses the whole file, for a program that uses only the part that sessions are read with:
+/// what is misspelled may be of that part.
+pub(crate) fn parse_reading(
+    bytes: &[u8],
+    environment: &Environment,
+) -> Result<whosup_core::sources::config::Config, Wrong> {
+    Ok(parse(bytes, environment)?.reading)
+}
+
 fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
     // Knows every key, and says which ones there are.
     let file: Keys = parse_toml(bytes)?;

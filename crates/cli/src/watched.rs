@@ -7,11 +7,13 @@ use anyhow::bail;
 use clap::Args;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::machine::Environment;
 use whosup_core::sidecar::AgentId;
 use whosup_live::{Filter, ThisMachine, real_directory};
 
 use crate::app::World;
 use crate::cli::{agent_parser, name_parser};
+use crate::config::{ConfigError, parse_reading};
 
 // The filters.
 #[derive(Debug, Clone, Default, Args)]
@@ -79,8 +81,14 @@ fn names<T: Copy, S: FromIterator<String>>(values: &[T], name: fn(T) -> &'static
 }
 
 /// What an engine looks at for a command.
-pub(crate) fn machine_of(world: &World) -> ThisMachine {
-    ThisMachine {
+///
+/// # Errors
+///
+/// [`ConfigError`] if the configuration can't be understood.
+pub(crate) fn machine_of(world: &World) -> Result<ThisMachine, ConfigError> {
+    world.config_in(&Environment::here())?;
+    Ok(ThisMachine {
         config_file: world.config_file().map(Path::to_owned),
-    }
+        parse_config: parse_reading,
+    })
 }

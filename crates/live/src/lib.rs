@@ -52,4 +52,4 @@ pub use self::signals::{Happened, Signals};
 pub use self::subscription::{Closer, Message, Received, Subscription};
 pub use self::until::Until;
 pub use self::wait::{SessionFields, Wait, Waited, Waiting, WatchError, Whom, real_directory};
-pub use self::world::{ThisMachine, World, WorldError};
+pub use self::world::{ParseConfig, ThisMachine, World, WorldError};

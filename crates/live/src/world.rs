@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use whosup_core::machine::Machine;
-use whosup_core::sources::config::{Config, ConfigError, ConfigFile};
+use whosup_core::machine::{Environment, Machine};
+use whosup_core::sources::config::{Config, ConfigError, ConfigFile, Wrong};
 
 /// Provides the machine for each look.
 pub trait World: Send {
@@ -22,22 +22,35 @@ pub trait World: Send {
 pub struct WorldError(#[from] pub ConfigError);
 
 /// This computer, with the user's configuration or another file.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ThisMachine {
     /// The file, if not the default.
     pub config_file: Option<PathBuf>,
+    /// Parses it, and may refuse more than [`Config::parse`].
+    pub parse_config: ParseConfig,
+}
+
+/// Parses a configuration file.
+pub type ParseConfig = fn(&[u8], &Environment) -> Result<Config, Wrong>;
+
+impl Default for ThisMachine {
+    fn default() -> Self {
+        Self {
+            config_file: None,
+            parse_config: Config::parse,
+        }
+    }
 }
 
 impl World for ThisMachine {
     fn now(&mut self) -> (Machine, Result<Config, WorldError>) {
         let machine = Machine::here();
         let environment = machine.environment();
-        let config = match &self.config_file {
-            None => Config::read_default(environment),
-            Some(path) => {
-                ConfigFile::read(path).and_then(|file| file.understood(Config::parse, environment))
-            }
+        let file = match &self.config_file {
+            None => ConfigFile::read_default(environment),
+            Some(path) => ConfigFile::read(path),
         };
+        let config = file.and_then(|file| file.understood(self.parse_config, environment));
         (machine, config.map_err(WorldError))
     }
 }

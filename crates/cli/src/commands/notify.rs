@@ -96,7 +96,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<E
     let wakes = Wakes::begin(&[])?;
     let filter = filter(arguments, &defaults)?;
     let sender = Sender::start(way, wakes.call())?;
-    let engine = Engine::start(machine_of(&app.world))?;
+    let engine = Engine::start(machine_of(&app.world)?)?;
     engine.on_change(wakes.call());
     let mut changes = engine.subscribe(filter, None);
     let budget = budget(app, arguments, &defaults, wakes.call())?;

@@ -84,6 +84,7 @@ pub(crate) fn become_program_if_asked() -> Option<ExitCode> {
 ///
 /// If it can't be started. A sidecar or record that can't be written is only reported.
 pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<ExitStatus> {
+    app.world.config_in(&Environment::here())?;
     let name = arguments.command.first().context("no program")?;
     let agent = match &arguments.agent {
         Some(agent) => agent.clone(),

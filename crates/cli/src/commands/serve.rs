@@ -88,6 +88,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
     if arguments.status {
         return say_status(app, &tokens, &known);
     }
+    let world = machine_of(&app.world)?;
     let live = known
         .found
         .iter()
@@ -105,7 +106,6 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
     let bound = bind(app, arguments)?;
     let endpoint = bound.endpoint();
     let url = url(&endpoint, &tokens.read_or_make()?.to_string());
-    let world = machine_of(&app.world);
     let options = Options {
         engine: Engine::start(world.clone())
             .context("cannot watch the sessions of this machine")?,

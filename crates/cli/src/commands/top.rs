@@ -74,7 +74,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &TopArgs) -> anyhow::Result<Exit
         ..arguments.watched.filter()?
     };
     let wakes = Wakes::begin(&[SIGTSTP])?;
-    let engine = Engine::start(machine_of(&app.world))?;
+    let engine = Engine::start(machine_of(&app.world)?)?;
     engine.on_change(wakes.call());
     let (sender, answers) = channel();
     let mut top = Top {

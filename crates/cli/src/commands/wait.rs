@@ -91,7 +91,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
         is_next: arguments.next,
         filter: arguments.watched.filter()?,
     };
-    let mut waiting = Waiting::begin(machine_of(&app.world), wait).map_err(unwrapped)?;
+    let mut waiting = Waiting::begin(machine_of(&app.world)?, wait).map_err(unwrapped)?;
     loop {
         let rest = until.map_or(WAIT_STEP, |until| {
             until.saturating_duration_since(Instant::now())

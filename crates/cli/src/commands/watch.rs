@@ -64,6 +64,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<Ex
         );
     }
     let filter = arguments.watched.filter()?;
+    let machine = machine_of(&app.world)?;
     let wakes = Wakes::begin(&[])?;
     let is_table = app.face.width.is_some() && !arguments.ndjson;
     if let Some(since) = arguments.since {
@@ -71,7 +72,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<Ex
         past::write(app, &filter, since_ms, is_table)?;
         app.out.flush()?;
     }
-    let engine = Engine::start(machine_of(&app.world))?;
+    let engine = Engine::start(machine)?;
     engine.on_change(wakes.call());
     let changes = engine.subscribe(filter, None);
     if is_table {

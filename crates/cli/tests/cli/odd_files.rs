@@ -134,6 +134,38 @@ fn an_odd_configuration_fails_without_blocking() {
 }
 
 #[test]
+fn a_command_that_goes_on_for_long_refuses_a_configuration_as_all_others_do() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let written = world.root().join("written");
+    for text in [
+        "\npromts = \"hide\"",
+        "[list]\nsrt = \"age\"",
+        "[colour]\nidle = \"purple\"",
+    ] {
+        world.write(".config/whosup/config.toml", text);
+        for command in [
+            &["list"][..],
+            &["watch", "--ndjson"],
+            &["wait", &world.s1, "--until", "idle", "--timeout", "1s"],
+            &["serve", "--listen", "127.0.0.1:0"],
+            &["run", "--", "touch", written.to_str().unwrap()],
+        ] {
+            let said = world.run(command);
+            assert_eq!((said.status, said.out.as_str()), (2, ""), "{command:?}");
+            let error = &said.err;
+            assert!(
+                error.contains("config.toml`, line 2: "),
+                "{command:?} {error}"
+            );
+            assert!(error.contains("docs/config.md"), "{command:?} {error}");
+        }
+        assert!(!written.exists(), "{text}");
+    }
+}
+
+#[test]
 fn a_fifo_or_a_device_in_place_of_a_transcript_never_blocks() {
     let world = World::new();
     let transcript = world.write_claude_transcript(".claude", &world.s1);

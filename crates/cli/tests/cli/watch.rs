@@ -70,6 +70,33 @@ fn a_session_that_begins_is_added_and_one_that_leaves_nothing_is_removed() {
 }
 
 #[test]
+fn a_configuration_that_is_misspelled_meanwhile_shows_no_prompt() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let config = |text| world.write(".config/whosup/config.toml", text);
+    config("prompts = \"hide\"");
+    let mut watching = Watching::start(&world);
+    config("promts = \"hide\"");
+    // Something happens, so that it looks.
+    let second = world.pose_as_claude();
+    world.write_claude_record(second.pid(), &second.start(), &world.s2);
+    let is_reported = |state: &Value| {
+        state["problems"]
+            .to_string()
+            .contains("unknown field `promts`")
+    };
+    watching.until("the second session and the problem", |state| {
+        session_in(state, &world.s2).is_some() && is_reported(state)
+    });
+    assert_eq!(
+        session_in(&watching.state, &world.s1).unwrap()["title"],
+        Value::Null
+    );
+}
+
+#[test]
 fn a_file_that_is_renamed_over_another_is_seen_each_time() {
     let world = World::new();
     let posing = world.pose_as_claude();
