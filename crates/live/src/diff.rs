@@ -35,6 +35,12 @@ pub fn diff(before: &Rows, after: &Rows, gone: &BTreeMap<SessionKey, Gone>) -> V
             }),
         }
     }
+    // Their last process has exited since, or something shows that they have.
+    let left = before
+        .leaving
+        .iter()
+        .filter(|(key, _)| !after.leaving.contains_key(*key) && !after.sessions.contains_key(*key));
+    changes.extend(left.map(|(key, row)| removed(key.clone(), Arc::clone(row), gone)));
     let added = after.sessions.iter();
     let added = added.filter(|(key, _)| !before.sessions.contains_key(key));
     changes.extend(added.map(|(key, row)| Change::Added {

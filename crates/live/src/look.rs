@@ -39,6 +39,14 @@ pub(crate) struct Seen {
     pub(crate) descriptions: BTreeMap<SessionKey, Description>,
 }
 
+impl Seen {
+    /// Keeps a session of which only the last process is left.
+    fn await_exit(&mut self, key: &SessionKey, row: &Arc<Row>) {
+        self.watch.processes.extend(row.owner());
+        self.rows.leaving.insert(key.clone(), Arc::clone(row));
+    }
+}
+
 /// Looks once. `before` is what was shown before.
 pub(crate) fn look(machine: &Machine, config: &Config, before: &Rows) -> Seen {
     let reader = Reader::new(machine, config);
@@ -101,7 +109,7 @@ impl Form for Live<'_> {
     }
 
     fn follows(&self, key: &SessionKey) -> bool {
-        self.before.sessions.contains_key(key)
+        self.before.sessions.contains_key(key) || self.before.leaving.contains_key(key)
     }
 
     fn pass_over(&mut self, session: &Session) {
@@ -127,6 +135,7 @@ impl Live<'_> {
                 as_of_ms: rest.taken_at_ms,
                 frame: Arc::new(object(frame)),
                 sessions: self.sessions,
+                leaving: BTreeMap::new(),
                 unattributed: Arc::new(unattributed.iter().map(|one| json!(one)).collect()),
                 problems: Arc::new(problems.iter().map(|one| json!(one)).collect()),
             },
@@ -170,50 +179,64 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Looks on disk for what was shown before and nothing leads to any more.
 fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
+    let machine = reader.machine();
+    let known = before.sessions.iter().chain(&before.leaving);
     let is_lost =
-        |key: &&SessionKey| !seen.rows.sessions.contains_key(*key) && !seen.gone.contains_key(*key);
-    let lost: Vec<SessionKey> = before.sessions.keys().filter(is_lost).cloned().collect();
+        |key: &SessionKey| !seen.rows.sessions.contains_key(key) && !seen.gone.contains_key(key);
+    let (staying, lost): (Vec<_>, Vec<_>) =
+        known
+            .filter(|(key, _)| is_lost(key))
+            .partition(|(key, row)| {
+                let is_leaving = before.leaving.contains_key(*key);
+                is_leaving && matches!(owner_of(machine, row), Owner::Runs(_))
+            });
+    for (key, row) in staying {
+        seen.await_exit(key, row);
+    }
     if lost.is_empty() {
         return;
     }
     let sought = lost.iter().take(LOST_MAX);
-    let ids: BTreeSet<_> = sought.map(|key| key.session.clone()).collect();
+    let ids: BTreeSet<_> = sought.map(|(key, _)| key.session.clone()).collect();
     let mut scanned = reader.scan(&Reach {
         depth: Depth::Sessions(ids),
-        agents: Some(lost.iter().map(|key| key.agent.clone()).collect()),
+        agents: Some(lost.iter().map(|(key, _)| key.agent.clone()).collect()),
         ..Reach::default()
     });
     scanned.snapshot.unattributed.clear();
-    reader.describe(&mut scanned, |session| lost.contains(&session.key));
-    let machine = reader.machine();
+    reader.describe(&mut scanned, |session| {
+        lost.iter().any(|(key, _)| **key == session.key)
+    });
     let unread = unread_paths(&seen.rows.problems, &scanned.snapshot.problems);
-    for key in lost {
-        let before = &before.sessions[&key];
+    for (key, before) in lost {
         let is_unread = is_named_below(before, &unread);
         let mut found = scanned.snapshot.sessions.iter();
-        let found = found.find(|session| session.key == key);
-        let gone = match found.map(|session| (session, session.liveness())) {
+        let found = found.find(|session| session.key == *key);
+        let found = found.map(|session| (session, session.liveness()));
+        let gone = match (found, owner_of(machine, before)) {
             // One of the two looks failed, or it began in between.
-            Some((session, Liveness::Live)) => {
+            (Some((session, Liveness::Live)), _) => {
                 seen.watch.add_session(session, machine.now_ms());
                 let row = Arc::new(row_of(machine, session));
-                seen.rows.sessions.insert(key, row);
+                seen.rows.sessions.insert(key.clone(), row);
                 continue;
             }
-            Some((session, Liveness::Exited)) => gone(machine, session),
-            None if has_owner_exited(machine, before) => {
-                vanished(before, Verdict::of_vanished(true), Why::Exited)
-            }
+            (Some((session, Liveness::Exited)), _) => gone(machine, session),
+            (None, Owner::Exited) => vanished(before, Verdict::of_vanished(true), Why::Exited),
             // Not being able to look is never absence.
             _ if is_unread => {
                 let unread = vanished(before, Verdict::of_unread(), Why::Hidden);
-                seen.rows.sessions.insert(key, unread.row);
+                seen.rows.sessions.insert(key.clone(), unread.row);
                 continue;
             }
-            Some((session, Liveness::Unknown)) => gone(machine, session),
-            None => vanished(before, Verdict::of_vanished(false), Why::Hidden),
+            (_, Owner::Runs(pid)) if seen.rows.leaving.len() < LOST_MAX => {
+                seen.await_exit(key, before);
+                vanished(before, Verdict::of_unnamed(pid), Why::Hidden)
+            }
+            (Some((session, Liveness::Unknown)), _) => gone(machine, session),
+            (None, _) => vanished(before, Verdict::of_vanished(false), Why::Hidden),
         };
-        seen.gone.insert(key, gone);
+        seen.gone.insert(key.clone(), gone);
     }
 }
 
@@ -251,17 +274,23 @@ fn vanished(before: &Row, verdict: Verdict, why: Why) -> Gone {
     Gone { why, row }
 }
 
-fn has_owner_exited(machine: &Machine, before: &Row) -> bool {
-    let Some(owner) = before.session.get("owner") else {
-        return false;
+/// The last known process of a session.
+enum Owner {
+    Runs(Pid),
+    Exited,
+    /// None is known, or it can't be looked at.
+    NotKnown,
+}
+
+fn owner_of(machine: &Machine, before: &Row) -> Owner {
+    let Some((pid, stamp)) = before.owner() else {
+        return Owner::NotKnown;
     };
-    let pid = owner["pid"].as_i64().and_then(|pid| Pid::new(pid).ok());
-    let is_same = |stamp: &str| owner["start_stamp"].as_str() == Some(stamp);
-    pid.is_some_and(|pid| match machine.table().probe(pid) {
-        Ok(None) => true,
-        Ok(Some(process)) => process.is_exited || !is_same(&process.stamp.to_string()),
-        Err(_) => false,
-    })
+    match machine.table().probe(pid) {
+        Ok(Some(process)) if !process.is_exited && process.stamp == stamp => Owner::Runs(pid),
+        Ok(_) => Owner::Exited,
+        Err(_) => Owner::NotKnown,
+    }
 }
 
 /// What a session has only while its process lives.

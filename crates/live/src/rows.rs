@@ -20,6 +20,9 @@ pub struct Rows {
     pub frame: Arc<Map<String, Value>>,
     /// The sessions.
     pub sessions: BTreeMap<SessionKey, Arc<Row>>,
+    /// Sessions as they were last shown, of which only the last process is left: nothing names
+    /// them any more, and its exit is their end.
+    pub leaving: BTreeMap<SessionKey, Arc<Row>>,
     /// Agent processes without a known session.
     pub unattributed: Arc<Vec<Value>>,
     /// What could not be read.
@@ -53,12 +56,11 @@ impl Rows {
         let metered = sessions.filter_map(|(key, row)| {
             let is_measured =
                 row.text("liveness") == Some("live") && row.text("parent_session_id").is_none();
-            let owner = row.session.get("owner").filter(|_| is_measured)?;
-            let kind = StampKind::from_name(owner["start_stamp_kind"].as_str()?)?;
+            let (pid, stamp) = row.owner().filter(|_| is_measured)?;
             Some(Metered {
                 key: key.clone(),
-                pid: Pid::new(owner["pid"].as_i64()?).ok()?,
-                stamp: StartStamp::parse(kind, owner["start_stamp"].as_str()?).ok()?,
+                pid,
+                stamp,
                 is_shared: row.session.get("owner_shared") == Some(&Value::Bool(true)),
             })
         });
@@ -71,5 +73,13 @@ impl Row {
     #[must_use]
     pub fn text(&self, field: &str) -> Option<&str> {
         self.session.get(field)?.as_str()
+    }
+
+    /// The process that runs it, if it is known.
+    pub(crate) fn owner(&self) -> Option<(Pid, StartStamp)> {
+        let owner = self.session.get("owner")?;
+        let kind = StampKind::from_name(owner["start_stamp_kind"].as_str()?)?;
+        let stamp = StartStamp::parse(kind, owner["start_stamp"].as_str()?).ok()?;
+        Some((Pid::new(owner["pid"].as_i64()?).ok()?, stamp))
     }
 }

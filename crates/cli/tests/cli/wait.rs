@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::shell_agent::ShellAgent;
-use super::world::{WHOSUP, World, wait_for};
+use super::watching::{Watching, is, session_in};
+use super::world::{WHOSUP, World, now_ms, wait_for};
 
 fn start(world: &World, arguments: &[&str]) -> Child {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -140,4 +141,48 @@ fn an_unknown_that_nothing_can_change_is_3() {
     let (status, out) = end_of(start(&world, &[&world.s1, "--until", "idle"]));
     assert_eq!(status, 3, "{out}");
     assert!(out.contains("unknown"), "{out}");
+}
+
+#[test]
+fn a_clean_end_is_an_exit_once_the_process_that_removed_its_sidecar_is_gone() {
+    let world = World::new();
+    let mut posing = world.pose("my-agent", |_| {});
+    let sidecar = json!({
+        "schema_version": 1,
+        "pid": posing.pid(),
+        "session_id": world.s1,
+        "work_dir": world.work_dir(),
+        "hostname": "",
+        "started_at": now_ms() / 1_000,
+        "my_agent_version": null,
+        "process_start": posing.start(),
+        "process_start_kind": "linux-ticks",
+    });
+    let place = format!(
+        ".local/state/agent-sessions/my-agent/{}.runtime.json",
+        world.s1
+    );
+    let sidecar = world.write(&place, sidecar.to_string());
+    let mut watching = Watching::start(&world);
+    assert!(is(&watching.state, &world.s1, "liveness", "live"));
+    let mut exit = start(&world, &[&world.s1, "--until", "exited"]);
+    assert!(still_waits(&mut exit));
+    std::fs::remove_file(sidecar).unwrap();
+    watching.until("the removal", |state| {
+        session_in(state, &world.s1).is_none()
+    });
+    let last = |watching: &Watching| watching.read.last().unwrap().1.clone();
+    assert_eq!(last(&watching)["why"], "hidden");
+    assert_eq!(last(&watching)["session"]["liveness"], "unknown");
+    assert!(still_waits(&mut exit));
+    posing.kill();
+    posing.reap();
+    let (status, out) = end_of(exit);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("exited (no-such-process)"), "{out}");
+    let end = Duration::from_secs(30);
+    while last(&watching)["why"] != "exited" {
+        assert!(watching.take(end), "{:#?}", watching.read);
+    }
+    assert_eq!(last(&watching)["session"]["session_id"], world.s1.as_str());
 }

@@ -8,10 +8,10 @@ use whosup_core::adapter::claim::SessionKey;
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use super::diff;
-use crate::change::replay;
+use crate::change::{Change, Why, replay};
 use crate::filter::Filter;
 use crate::history::Shared;
-use crate::rows::{Row, Rows};
+use crate::rows::{Gone, Row, Rows};
 use crate::subscription::{Message, Received, Subscription};
 
 fn key(number: u8) -> SessionKey {
@@ -196,4 +196,37 @@ fn a_reader_that_is_too_slow_gets_a_snapshot_again() {
     assert_eq!(read.len(), 1);
     assert_eq!(read[0]["kind"], "snapshot");
     assert_eq!(read[0]["problems"][0]["message"], 2_999);
+}
+
+#[test]
+fn a_session_that_only_its_last_process_is_left_of_is_removed_again_when_that_exits() {
+    let key = key(0);
+    let shown = row(&key, (0, 0, 0, 0));
+    let one = |row: &Arc<Row>| BTreeMap::from([(key.clone(), Arc::clone(row))]);
+    let live = Rows {
+        sessions: one(&shown),
+        ..Rows::default()
+    };
+    let leaving = Rows {
+        leaving: one(&shown),
+        ..Rows::default()
+    };
+    let none = Rows::default();
+    let gone = |why| {
+        let row = Arc::clone(&shown);
+        BTreeMap::from([(key.clone(), Gone { why, row })])
+    };
+    let whys = |before, after, why| -> Vec<Why> {
+        let changes = diff(before, after, &gone(why));
+        let why = |change: &Change| match change {
+            Change::Removed { why, .. } => *why,
+            other => panic!("{other:?}"),
+        };
+        changes.iter().map(why).collect()
+    };
+    assert_eq!(whys(&live, &leaving, Why::Hidden), [Why::Hidden]);
+    assert_eq!(whys(&leaving, &leaving, Why::Exited), []);
+    assert_eq!(whys(&leaving, &none, Why::Exited), [Why::Exited]);
+    let is_back = diff(&leaving, &live, &BTreeMap::new());
+    assert!(matches!(is_back[..], [Change::Added { .. }]), "{is_back:?}");
 }

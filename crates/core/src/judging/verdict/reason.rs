@@ -160,6 +160,13 @@ impl Verdict {
         }
     }
 
+    /// The verdict on a session that nothing names any more, while the process that ran it
+    /// runs on.
+    #[must_use]
+    pub const fn of_unnamed(pid: Pid) -> Self {
+        Self::Unknown(UnknownBecause::MayBeServedBy(pid))
+    }
+
     /// The verdict on a session that was known, when a look could not read what names it.
     #[must_use]
     pub const fn of_unread() -> Self {
