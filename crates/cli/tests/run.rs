@@ -311,6 +311,14 @@ fn a_program_that_announces_nothing_is_live_without_a_phase() {
         (&session["reason"], &session["orphan"]),
         (&"released".into(), &false.into())
     );
+    // The same session once more.
+    std::fs::remove_file(world.home.path().join("work/go")).unwrap();
+    let mut run = world.start(&["--id", "s1", "--", "sh", "-c", UNTIL_GO]);
+    let session = world.wait_for("s1", is_live);
+    assert_eq!(session["phase"], Value::Null);
+    assert_eq!(session["phase_since"], Value::Null);
+    go(&world);
+    assert_eq!(run.code(), Some(0));
 }
 
 #[test]

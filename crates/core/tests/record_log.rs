@@ -405,6 +405,22 @@ fn a_session_that_goes_on_has_not_ended() {
 }
 
 #[test]
+fn a_program_that_is_run_once_more_has_no_phase_before_it_announces_one() {
+    let mut events = vec![
+        event(1, "session-started:run", Some(7)),
+        event(2, "turn-started", Some(7)),
+        event(3, "session-ended", Some(7)),
+        event(4, "session-started:run", Some(8)),
+    ];
+    let heard = record_of(&log_of(&events)).heard;
+    assert_eq!((heard.phase_at_ms, heard.phase_since_ms), (None, None));
+    events.push(event(5, "turn-started", Some(8)));
+    let record = record_of(&log_of(&events));
+    assert_eq!(record.phase, Phase::Working);
+    assert_eq!(record.heard.phase_at_ms, Some(events[4].at_ms));
+}
+
+#[test]
 fn the_first_end_stays() {
     let mut swept = event(3, "session-ended", Some(7));
     swept.end = Some(LoggedEnd {

@@ -204,8 +204,13 @@ fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEve
         | EventKind::TurnEnded
         | EventKind::TurnEndedInBackground
         | EventKind::SessionEnded => !is_late,
-        // A supervisor does not know what its program does.
-        EventKind::SessionStarted(StartSource::Run) => is_change,
+        // A supervisor does not know what its program does: no phase is known.
+        EventKind::SessionStarted(StartSource::Run) if is_change => {
+            record.heard.phase_at_ms = None;
+            record.heard.phase_since_ms = None;
+            false
+        }
+        EventKind::SessionStarted(StartSource::Run) => false,
         EventKind::SessionStarted(_) => is_change || record.heard.phase_at_ms.is_none(),
         // An interrupted tool ends after its turn.
         EventKind::ToolEnded => is_change,
