@@ -291,6 +291,22 @@ fn a_dismissed_session_stays_hidden_until_its_next_event() {
 }
 
 #[test]
+fn activity_that_stands_only_in_the_transcript_brings_a_dismissed_session_back() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    let here = ["list", "--json", "--cwd", "."];
+    assert_eq!(world.run(["dismiss", &world.s1]).status, 0);
+    assert_eq!(world.run(here).sessions().len(), 0);
+    let first = std::fs::read_to_string(&transcript).unwrap();
+    let mut later: Value = serde_json::from_str(&first).unwrap();
+    later["timestamp"] = json!(jiff::Timestamp::now().to_string());
+    std::fs::write(&transcript, format!("{first}{later}\n")).unwrap();
+    assert_eq!(ids_of(&world.run(here)).join(" "), world.s1);
+    assert_eq!(ids_of(&orphans(&world)).join(" "), world.s1);
+}
+
+#[test]
 fn a_live_session_is_not_dismissed() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);

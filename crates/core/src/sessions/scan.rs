@@ -11,7 +11,9 @@ use std::thread::Builder;
 
 use whosup_sidecar::AgentId;
 
-use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
+use crate::adapter::{
+    Adapter, AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch,
+};
 
 use crate::adapter::claim::{Claim, Trust};
 use crate::judging::attribution::LAUNCHES;
@@ -187,7 +189,7 @@ fn look<'a>(
             let agent = agents::id_of(*adapter);
             let rest = match &mut settled {
                 Some(settled) => settling.settle(&agent, scanned, &mut |mut session| {
-                    hide_dismissed(&mut session, &dismissals);
+                    hide_dismissed(&mut session, &dismissals, Describer(look));
                     settled(session, Describer(look));
                 }),
                 None => scanned,
@@ -207,7 +209,7 @@ fn look<'a>(
     step.end(|| format!("{} sessions judged together", merged.sessions.len()));
     drop(around);
     for session in &mut merged.sessions {
-        hide_dismissed(session, &dismissals);
+        hide_dismissed(session, &dismissals, Describer(look));
     }
     let mut snapshot = finish(machine, merged, &panes, &processes, problems);
     snapshot.looked_at = looked_at(asked, published.homes);
@@ -310,9 +312,15 @@ fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> 
 }
 
 /// A live or possibly live session is never hidden.
-fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
-    session.is_dismissed = session.liveness() == Liveness::Exited
-        && dismissals.hide(&session.key, session.last_heard_of_ms());
+fn hide_dismissed(session: &mut Session, dismissals: &Dismissals, describer: Describer<'_>) {
+    let hides = |session: &Session| dismissals.hide(&session.key, session.last_heard_of_ms());
+    session.is_dismissed = session.liveness() == Liveness::Exited && hides(session);
+    if session.is_dismissed {
+        // Activity may stand only in its own files. What else they say is for who asks for it.
+        describer.describe(session);
+        session.is_dismissed = hides(session);
+        session.description = Description::default();
+    }
 }
 
 /// Reports what in a source can't be trusted, and removes dates in the future.
