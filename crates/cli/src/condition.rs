@@ -30,7 +30,7 @@ pub(crate) const SILENT_MS: i64 = 60 * 60 * 1_000;
 
 /// Its state is unknown, and it has been silent for long.
 pub(crate) fn is_stale(session: &Session, now_ms: i64) -> bool {
-    session.liveness() == Liveness::Unknown && is_silent(session, now_ms)
+    session.liveness() == Liveness::Unknown && !session.is_dismissed && is_silent(session, now_ms)
 }
 
 /// Silent for long. A session without any date is not known to be silent.

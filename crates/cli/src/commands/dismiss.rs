@@ -11,7 +11,7 @@ use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup dismiss 0a022b20           Hide an exited session
+  whosup dismiss 0a022b20           Hide an exited session, or an unknown one that you know is gone
   whosup dismiss --undo 0a022b20    Show it again
 
 `whosup list --all` still shows a hidden session. New activity brings it back everywhere. Only
@@ -47,14 +47,14 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DismissArgs) -> anyhow::Result<
         writeln!(app.out, "{name} {words}")?;
         return Ok(ExitStatus::Done);
     }
+    if session.may_be_dismissed() {
+        dismiss(environment, &session.key, app.world.machine().now_ms())?;
+        writeln!(app.out, "{name} is dismissed")?;
+        return Ok(ExitStatus::Done);
+    }
     let status = match session.liveness() {
-        Liveness::Exited => {
-            dismiss(environment, &session.key, app.world.machine().now_ms())?;
-            writeln!(app.out, "{name} is dismissed")?;
-            return Ok(ExitStatus::Done);
-        }
-        Liveness::Live => ExitStatus::Failed,
         Liveness::Unknown => ExitStatus::Unknown,
+        Liveness::Live | Liveness::Exited => ExitStatus::Failed,
     };
     let answer = session.liveness().name();
     let reason = session.verdict.reason();

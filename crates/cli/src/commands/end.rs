@@ -14,7 +14,8 @@ Examples:
   whosup end 0a022b20        Mark a session as ended whose state can no longer be determined
 
 Only whosup's own record is written: no process is stopped and no agent's file is touched. Live
-sessions are refused. A session that its agent resumes becomes live again.";
+sessions are refused, and those that no hook has reported: `whosup dismiss` hides these. A session
+that its agent resumes becomes live again.";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,7 +50,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &EndArgs) -> anyhow::Result<Exit
         Some(Ended::GoesOn) => {
             anyhow::bail!("cannot end {name}: an event of it came in just now")
         }
-        None => anyhow::bail!("cannot end {name}: no hook has reported it: there is no record"),
+        None => anyhow::bail!(
+            "cannot end {name}: no hook has reported it, so there is no record; `whosup dismiss` \
+             hides it until there is new activity"
+        ),
     };
     writeln!(app.out, "{name} {words}")?;
     Ok(ExitStatus::Done)

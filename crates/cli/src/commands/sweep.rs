@@ -27,7 +27,7 @@ pub(crate) struct SweepArgs {
     /// Report what would be ended, without writing
     #[arg(long)]
     dry_run: bool,
-    /// Also end sessions of this host, a machine or container that is gone
+    /// Also end recorded sessions of this host, a machine or container that is gone
     #[arg(long, value_name = "NAME")]
     forget_host: Option<String>,
     /// Print one JSON document

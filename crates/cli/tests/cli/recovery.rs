@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::shell_agent::{ShellAgent, file_of, owner_elsewhere, write_record};
-use super::world::{Said, World, said};
+use super::world::{Said, World, now_ms, said};
 
 /// A program named `claude` that prints how it was run.
 const PROGRAM: &str = "#!/bin/sh\necho \"pid $$\"; pwd; printf '%s\\n' \"$0\" \"$@\"; exit 7\n";
@@ -172,8 +172,9 @@ fn an_unknown_session_is_not_resumed() {
     let said = world.run(["resume", &world.s1]);
     assert_eq!((said.status, said.out.as_str()), (3, ""), "{}", said.err);
     assert!(said.err.contains("it may be live"), "{}", said.err);
-    let said = world.run(["dismiss", &world.s1]);
-    assert_eq!(said.status, 3, "{}", said.err);
+    // A dismissal claims nothing.
+    assert_eq!(world.run(["dismiss", &world.s1]).status, 0);
+    assert_eq!(world.run(["resume", &world.s1]).status, 3);
 }
 
 #[test]
@@ -304,6 +305,49 @@ fn activity_that_stands_only_in_the_transcript_brings_a_dismissed_session_back()
     std::fs::write(&transcript, format!("{first}{later}\n")).unwrap();
     assert_eq!(ids_of(&world.run(here)).join(" "), world.s1);
     assert_eq!(ids_of(&orphans(&world)).join(" "), world.s1);
+}
+
+#[test]
+fn what_stays_unknown_and_has_no_record_is_dismissed_until_it_is_heard_of_again() {
+    let world = World::new();
+    let write = |started_at: u64| {
+        let sidecar = json!({
+            "schema_version": 1,
+            "pid": 77,
+            "session_id": world.s1,
+            "work_dir": world.work_dir(),
+            "hostname": "a-container-that-is-gone",
+            "started_at": started_at,
+            "aider_version": null,
+        });
+        let name = format!(
+            ".local/state/agent-sessions/aider/{}.runtime.json",
+            world.s1
+        );
+        world.write(&name, sidecar.to_string());
+    };
+    write(1_730_000_000);
+    let here = ["list", "--json", "--cwd", "."];
+    let advice = format!("whosup dismiss aider:{}", world.s1);
+    let is_advised = || world.run(["doctor"]).out.contains(&advice);
+    assert_eq!(world.run(here).sessions()[0]["reason"], "other-host");
+    assert!(is_advised());
+    let refused = world.run(["end", &world.s1]);
+    assert_eq!(refused.status, 2, "{}", refused.out);
+    assert!(refused.err.contains("whosup dismiss"), "{}", refused.err);
+
+    let said = world.run(["dismiss", &world.s1]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(world.run(here).sessions().len(), 0);
+    assert!(!is_advised());
+    let all = world
+        .run(["list", "--all", "--json", "--cwd", "."])
+        .sessions();
+    assert_eq!(all[0]["liveness"], "unknown");
+    assert_eq!(all[0]["dismissed"], true);
+    assert_eq!(world.run(["check", &world.s1]).status, 3);
+    write(now_ms() / 1_000 + 1);
+    assert_eq!(ids_of(&world.run(here)).join(" "), world.s1);
 }
 
 #[test]

@@ -173,6 +173,12 @@ fn a_silent_session_that_an_unclaimed_process_may_serve_goes_on() {
     );
     assert!(said.out.contains(&expected), "{}{}", said.out, said.err);
     assert_eq!(record_of(&world, &world.s1)["phase"], "idle");
+    let said = world.run(["dismiss", &world.s1]);
+    assert_eq!(said.status, 3, "{}{}", said.out, said.err);
+    assert_eq!(
+        world.run(["list", "--json", "--cwd", "."]).sessions().len(),
+        1
+    );
 }
 
 #[test]

@@ -17,7 +17,6 @@ use crate::adapter::{
 
 use crate::adapter::claim::{Claim, Trust};
 use crate::judging::attribution::LAUNCHES;
-use crate::judging::verdict::Liveness;
 use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Machine, parallel};
@@ -311,10 +310,10 @@ fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> 
     })
 }
 
-/// A live or possibly live session is never hidden.
+/// A session that a process is seen to serve, or may, is never hidden.
 fn hide_dismissed(session: &mut Session, dismissals: &Dismissals, describer: Describer<'_>) {
     let hides = |session: &Session| dismissals.hide(&session.key, session.last_heard_of_ms());
-    session.is_dismissed = session.liveness() == Liveness::Exited && hides(session);
+    session.is_dismissed = session.may_be_dismissed() && hides(session);
     if session.is_dismissed {
         // Activity may stand only in its own files. What else they say is for who asks for it.
         describer.describe(session);

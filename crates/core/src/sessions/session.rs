@@ -333,6 +333,16 @@ impl Session {
         said.chain(self.last_activity_at_ms()).max()
     }
 
+    /// Whether a person may hide it: no process that is seen serves it, or may.
+    #[must_use]
+    pub const fn may_be_dismissed(&self) -> bool {
+        match self.verdict {
+            Verdict::Exited(_) => true,
+            Verdict::Unknown(because) => because.can_last(),
+            Verdict::Live(..) => false,
+        }
+    }
+
     /// The command that resumes it: by its agent's adapter or, without an adapter, by the file
     /// that claims it. `None` for a sub-agent, and for a session without messages. The caller
     /// has to check whether it may be resumed: a second process on a live session corrupts it.

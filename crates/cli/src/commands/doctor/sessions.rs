@@ -149,12 +149,19 @@ fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
         session.verdict,
         Verdict::Unknown(UnknownBecause::OtherHost | UnknownBecause::OtherPidNamespace)
     );
-    let fix = match host.filter(|_| is_elsewhere) {
+    let is_recorded = has_unknown_record(session);
+    let fix = match host.filter(|_| is_elsewhere && is_recorded) {
         Some(host) => format!(
             "if that host is gone, whosup sweep --forget-host {}; for this session alone, whosup end {id}",
             crate::shell::quoted(host)
         ),
-        None => format!("whosup why {id}, and if you know that it is gone, whosup end {id}"),
+        None if is_recorded => {
+            format!("whosup why {id}, and if you know that it is gone, whosup end {id}")
+        }
+        None if session.may_be_dismissed() => {
+            format!("whosup why {id}, and if you know that it is gone, whosup dismiss {id}")
+        }
+        None => format!("whosup why {id}"),
     };
     Finding::new(what, fix)
 }
@@ -232,6 +239,14 @@ fn undecided<'a>(left: &Session, sessions: &'a [Session]) -> Option<(Pid, &'a Se
 fn has_record(session: &Session) -> bool {
     let is_record = |judged: &JudgedEvidence| judged.evidence.kind == EvidenceKind::Record;
     session.superseded_by.is_none() && session.evidence.iter().any(is_record)
+}
+
+/// A record leaves it unknown. Only a record can be ended.
+fn has_unknown_record(session: &Session) -> bool {
+    session.evidence.iter().any(|judged| {
+        judged.evidence.kind == EvidenceKind::Record
+            && judged.verdict.liveness() == Liveness::Unknown
+    })
 }
 
 fn id_of(session: &Session) -> String {

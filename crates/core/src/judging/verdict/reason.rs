@@ -148,6 +148,25 @@ pub enum UnknownBecause {
     Parent,
 }
 
+impl UnknownBecause {
+    /// Whether it may stay unknown for ever: no process that is seen serves the session, or
+    /// may, and the look did not fail.
+    #[must_use]
+    pub const fn can_last(self) -> bool {
+        !matches!(
+            self,
+            Self::MayBeServedBy(_)
+                | Self::HeldByOther
+                | Self::Ambiguous
+                | Self::Hidden
+                | Self::ProbeFailed
+                | Self::ProcNotOurs
+                | Self::Unreadable
+                | Self::Parent
+        )
+    }
+}
+
 impl Verdict {
     /// The verdict on a session that is nowhere on disk any more: it has exited if the
     /// process that ran it has, and else nothing names a process for it.

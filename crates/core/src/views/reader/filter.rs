@@ -129,7 +129,7 @@ impl<'a> Filter<'a> {
     fn is_in_default_view(&self, session: &Session) -> bool {
         match session.liveness() {
             Liveness::Live => true,
-            Liveness::Unknown => true,
+            Liveness::Unknown => !session.is_dismissed,
             Liveness::Exited => {
                 let last = session.last_heard_of_ms();
                 // An orphan without any date may have died today.
