@@ -10,7 +10,6 @@ use whosup_core::adapter::{Depth, Description};
 use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
 use whosup_core::machine::problem::Problem;
-use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
 use whosup_core::sessions::scan::Judged;
 use whosup_core::sessions::session::{Session, Snapshot};
@@ -224,9 +223,10 @@ fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
             (Some((session, Liveness::Exited)), _) => gone(machine, session),
             (None, Owner::Exited) => vanished(before, Verdict::of_vanished(true), Why::Exited),
             // Not being able to look is never absence.
-            _ if is_unread => {
-                let unread = vanished(before, Verdict::of_unread(), Why::Hidden);
-                seen.rows.sessions.insert(key.clone(), unread.row);
+            _ if is_unread && may_serve_still(machine, &seen.rows, before) => {
+                seen.watch.processes.extend(before.owner());
+                let row = judged_again(before, Verdict::of_unread());
+                seen.rows.sessions.insert(key.clone(), Arc::new(row));
                 continue;
             }
             (_, Owner::Runs(pid)) if seen.rows.leaving.len() < LOST_MAX => {
@@ -259,6 +259,14 @@ fn is_named_below(before: &Row, paths: &BTreeSet<PathBuf>) -> bool {
 
 /// A session that is no longer found anywhere on disk.
 fn vanished(before: &Row, verdict: Verdict, why: Why) -> Gone {
+    let mut row = judged_again(before, verdict);
+    row.session.insert("owner".to_owned(), Value::Null);
+    let row = Arc::new(row);
+    Gone { why, row }
+}
+
+/// The session with another verdict, and without what only a look can find.
+fn judged_again(before: &Row, verdict: Verdict) -> Row {
     let mut row = before.clone();
     let words = [
         ("liveness", verdict.liveness().name()),
@@ -267,11 +275,24 @@ fn vanished(before: &Row, verdict: Verdict, why: Why) -> Gone {
     for (field, word) in words {
         row.session.insert(field.to_owned(), word.into());
     }
-    for field in OF_THE_LIVING {
+    for field in OF_THE_FOUND {
         row.session.insert(field.to_owned(), Value::Null);
     }
-    let row = Arc::new(row);
-    Gone { why, row }
+    row
+}
+
+/// Whether the last known owner runs and serves no other session.
+fn may_serve_still(machine: &Machine, rows: &Rows, before: &Row) -> bool {
+    let Some(owner) = before.owner() else {
+        return false;
+    };
+    let is_alone = |row: &Row| {
+        row.session.get("owner_shared") != Some(&Value::Bool(true))
+            && row.text("parent_session_id").is_none()
+    };
+    let has_another = |row: &Arc<Row>| is_alone(row) && row.owner().as_ref() == Some(&owner);
+    let has_left = || is_alone(before) && rows.sessions.values().any(has_another);
+    !matches!(owner_of(machine, before), Owner::Exited) && !has_left()
 }
 
 /// The last known process of a session.
@@ -293,15 +314,14 @@ fn owner_of(machine: &Machine, before: &Row) -> Owner {
     }
 }
 
-/// What a session has only while its process lives.
-const OF_THE_LIVING: [&str; 11] = [
+/// What a session has, besides its owner, only while a look finds its process.
+const OF_THE_FOUND: [&str; 10] = [
     "confidence",
     "phase",
     "phase_since",
     "waiting_for",
     "waiting_on",
     "phase_word",
-    "owner",
     "client",
     "pane",
     "attach",

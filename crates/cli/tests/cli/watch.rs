@@ -9,7 +9,7 @@ use super::sandboxes::is_root;
 use super::schema::check;
 use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
-use super::world::{WHOSUP, World, said, wait_for};
+use super::world::{WHOSUP, World, now_ms, said, wait_for};
 
 /// An event is noticed far sooner than by the look that is taken every minute.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(20);
@@ -263,6 +263,79 @@ fn a_session_whose_directory_cannot_be_listed_is_unknown_and_comes_back() {
     std::fs::remove_file(directory).unwrap();
     std::fs::rename(&aside, directory).unwrap();
     watching.until("life", |state| is(state, &world.s1, "liveness", "live"));
+}
+
+/// Waits until a process has looked once, and watches.
+fn until_it_watches(pid: u32) {
+    wait_for("the thread that watches", || {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let names = threads.flatten().map(|one| one.path().join("comm"));
+        let mut names = names.filter_map(|name| std::fs::read_to_string(name).ok());
+        names
+            .any(|name| name.starts_with("whosup-live"))
+            .then_some(())
+    });
+}
+
+#[test]
+fn a_session_that_could_not_be_read_ends_with_its_process() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut watching = Watching::start(&world);
+    watching.until("life", |state| is(state, &world.s1, "liveness", "live"));
+    let mut wait = Command::new(WHOSUP);
+    wait.args(["wait", &world.s1, "--until", "exited"])
+        .env_clear()
+        .env("HOME", world.home())
+        .current_dir(world.work_dir());
+    let mut wait = wait.stdout(Stdio::null()).spawn().unwrap();
+    until_it_watches(wait.id());
+    std::fs::write(&record, "{\"pid\":").unwrap();
+    watching.until("doubt", |state| {
+        is(state, &world.s1, "reason", "unreadable")
+    });
+    let owner = &session_in(&watching.state, &world.s1).unwrap()["owner"];
+    assert_eq!(owner["pid"], posing.pid());
+    posing.kill();
+    watching.until("the end", |state| session_in(state, &world.s1).is_none());
+    let mut lines = watching.read.iter().rev();
+    let (_, removed) = lines.find(|(_, line)| line["kind"] == "removed").unwrap();
+    assert_eq!(removed["why"], "exited");
+    assert_eq!(wait.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_session_that_could_not_be_read_goes_when_its_process_has_another() {
+    let world = World::new();
+    let posing = world.pose("bin/my-agent", |_| {});
+    let announce = |session: &str| {
+        let sidecar = json!({
+            "schema_version": 1,
+            "pid": posing.pid(),
+            "session_id": session,
+            "work_dir": world.work_dir(),
+            "hostname": "",
+            "started_at": now_ms() / 1_000,
+            "my_agent_version": null,
+            "process_start": posing.start(),
+            "process_start_kind": "linux-ticks",
+        });
+        let place = format!(".local/state/agent-sessions/my-agent/{session}.runtime.json");
+        world.write(&place, sidecar.to_string())
+    };
+    let file = announce(&world.s1);
+    let mut watching = Watching::start(&world);
+    watching.until("life", |state| is(state, &world.s1, "liveness", "live"));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    watching.until("doubt", |state| {
+        is(state, &world.s1, "reason", "unreadable")
+    });
+    announce(&world.s2);
+    watching.until("the other session alone", |state| {
+        is(state, &world.s2, "liveness", "live") && session_in(state, &world.s1).is_none()
+    });
 }
 
 #[test]
