@@ -86,13 +86,12 @@ impl CheckedPath {
 }
 
 /// The way to an existing file or directory, on local mounts only.
-#[cfg_attr(not(test), allow(dead_code, reason = "for the solver of attributions"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Way {
+pub struct Way {
     /// Its path without links.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// The links that were followed.
-    pub(crate) links: Vec<PathBuf>,
+    pub links: Vec<PathBuf>,
 }
 
 impl AsRef<Path> for CheckedPath {
@@ -144,8 +143,8 @@ impl Mounts {
 
     /// The way to a path; `None` if it does not exist or is not local. A mount does not become
     /// local because the user relies on it.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for the solver of attributions"))]
-    pub(crate) fn way_to(&self, path: &Path) -> Option<Way> {
+    #[must_use]
+    pub fn way_to(&self, path: &Path) -> Option<Way> {
         let no_table = Table::default();
         let table = self.table().unwrap_or(&no_table);
         let mut known = self.local();

@@ -141,7 +141,8 @@ impl Signals {
     }
 
     fn files_again(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
-        if self.files.as_ref().is_none_or(Files::is_spoilt)
+        let is_outdated = |files: &Files| files.is_spoilt() || files.has_moved(machine, watch);
+        if self.files.as_ref().is_none_or(is_outdated)
             && let Err(error) = self.renew_files()
         {
             watched.fail(format!("cannot watch files: {error}"));

@@ -9,6 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 use whosup_core::adapter::WatchPath;
 use whosup_core::adapter::claim::Placement;
 use whosup_core::machine::Machine;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::sessions::watch::Watch;
 
 use crate::signals::{Happened, Watched};
@@ -74,13 +76,16 @@ struct Place {
 /// Whether a path is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Root {
-    Watched,
+    Watched(Option<Inode>),
     Missing,
     /// It is not, or not completely, for this reason.
     Failed(String),
     /// It is, but other machines may write there without an event.
-    Shared,
+    Shared(Option<Inode>),
 }
+
+/// The device and number of a watched directory.
+type Inode = (u64, u64);
 
 impl Files {
     /// Watches nothing yet; the error is in words.
@@ -104,6 +109,17 @@ impl Files {
         self.is_spoilt
     }
 
+    /// Whether a watched path leads to another directory than when it was watched: no event
+    /// reports every link that changes or file system that is mounted on the way to it.
+    pub(super) fn has_moved(&self, machine: &Machine, watch: &Watch) -> bool {
+        watch.paths.iter().any(|root| match self.roots.get(root) {
+            Some(Root::Watched(inode) | Root::Shared(inode)) => {
+                *inode != inode_of(machine, &root.path)
+            }
+            _ => false,
+        })
+    }
+
     /// Watches what is not watched yet.
     pub(super) fn watch(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
         let before = self.size();
@@ -115,7 +131,10 @@ impl Files {
             self.is_spoilt = true;
         }
         for root in &watch.paths {
-            if matches!(self.roots.get(root), Some(Root::Watched | Root::Shared)) {
+            if matches!(
+                self.roots.get(root),
+                Some(Root::Watched(_) | Root::Shared(_))
+            ) {
                 continue;
             }
             let state = match self.watch_root(machine, root) {
@@ -143,9 +162,9 @@ impl Files {
     fn name_the_failed(&self, watch: &Watch, watched: &mut Watched) {
         let failed = watch.paths.iter().filter_map(|root| {
             let why = match self.roots.get(root)? {
-                Root::Watched | Root::Missing => return None,
+                Root::Watched(_) | Root::Missing => return None,
                 Root::Failed(why) => why.as_str(),
-                Root::Shared => "its file system is shared, and reports no changes by others",
+                Root::Shared(_) => "its file system is shared, and reports no changes by others",
             };
             Some(format!("cannot watch `{}`: {why}", root.path.display()))
         });
@@ -161,7 +180,11 @@ impl Files {
             Ok(checked) => checked,
             Err(why) => return Ok(Root::Failed(why.to_string())),
         };
+        let inode = inode_of(machine, path);
         self.watch_above(machine, path)?;
+        for behind in behind_links(mounts, path) {
+            self.watch_above(machine, &behind)?;
+        }
         if checked.is_dir() {
             let is_whole = self.watch_directory(path, root.is_recursive)?;
             if !is_whole {
@@ -182,8 +205,8 @@ impl Files {
             return Ok(Root::Missing);
         }
         Ok(match mounts.placement_of(path) {
-            Placement::SharedByMachines => Root::Shared,
-            Placement::Local | Placement::ThisContainer => Root::Watched,
+            Placement::SharedByMachines => Root::Shared(inode),
+            Placement::Local | Placement::ThisContainer => Root::Watched(inode),
         })
     }
 
@@ -356,6 +379,24 @@ impl Files {
             .retain(|root, _| !root.path.starts_with(&place.path));
         happened.is_anything = true;
     }
+}
+
+/// The links on the way to a path, and where they lead, also while nothing is there.
+fn behind_links(mounts: &Mounts, path: &Path) -> Vec<PathBuf> {
+    match mounts.way_to(path) {
+        Some(way) => way.links.into_iter().chain([way.directory]).collect(),
+        None => vec![mounts.real_path(path)],
+    }
+}
+
+/// The directory that is watched for a path: the path itself, or the directory of a file.
+fn inode_of(machine: &Machine, path: &Path) -> Option<Inode> {
+    let of_directory = |path: &Path| {
+        let checked = machine.mounts().touchable(path).ok()?;
+        let seen = std::fs::metadata(checked).ok()?;
+        seen.is_dir().then(|| (seen.dev(), seen.ino()))
+    };
+    of_directory(path).or_else(|| of_directory(path.parent()?))
 }
 
 /// The subdirectories of a directory; none if it can't be read.

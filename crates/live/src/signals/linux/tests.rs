@@ -37,6 +37,7 @@ impl Watching {
 
     /// Watches as after a look.
     fn again(&mut self) {
+        self.machine = Machine::here();
         let watched = self.signals.watch(&self.machine, &self.watch);
         assert_eq!(watched.problems, Vec::<String>::new());
     }
@@ -152,6 +153,32 @@ fn a_directory_that_comes_goes_and_comes_again_is_watched() {
     fs::create_dir_all(&sessions).unwrap();
     watching.check("another one in its place");
     fs::write(sessions.join("one"), "1").unwrap();
+    watching.check("a file in that");
+}
+
+#[test]
+fn a_path_behind_a_link_is_watched_wherever_the_link_leads() {
+    let (_directory, root) = directory();
+    let at = |name: &str| root.join(name);
+    fs::create_dir_all(at("dot/one")).unwrap();
+    fs::create_dir_all(at("two/agent")).unwrap();
+    std::os::unix::fs::symlink("one", at("dot/current")).unwrap();
+    std::os::unix::fs::symlink("dot/current", at("home")).unwrap();
+    fs::create_dir_all(at("home/agent")).unwrap();
+    let seen = at("home/agent/file");
+    let mut watching = Watching::paths([WatchPath::tree(at("home/agent"))]);
+    fs::write(&seen, "1").unwrap();
+    watching.check("a file");
+    std::os::unix::fs::symlink("../two", at("dot/new")).unwrap();
+    fs::rename(at("dot/new"), at("dot/current")).unwrap();
+    watching.check("a link on the way that is replaced");
+    fs::write(&seen, "2").unwrap();
+    watching.check("a file where the link leads now");
+    fs::rename(at("two"), at("three")).unwrap();
+    watching.check("a directory behind the links that is renamed");
+    fs::create_dir_all(at("two/agent")).unwrap();
+    watching.check("another one in its place");
+    fs::write(&seen, "3").unwrap();
     watching.check("a file in that");
 }
 
