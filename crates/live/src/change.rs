@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
 
-use crate::diff::is_compared;
+use crate::diff::{is_compared, is_shown_as};
 use crate::rows::Row;
 
 /// Why a session is no longer shown.
@@ -98,6 +98,17 @@ impl Change {
                 Some(key)
             }
             Self::Unattributed { .. } | Self::Problems { .. } => None,
+        }
+    }
+
+    /// Whether it changes nothing that is shown: the directory of the session is the same by name,
+    /// and a link leads elsewhere.
+    pub(crate) fn is_hidden(&self) -> bool {
+        match self {
+            Self::Changed { before, after, .. } => {
+                before.directory != after.directory && is_shown_as(before, after)
+            }
+            _ => false,
         }
     }
 

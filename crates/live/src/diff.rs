@@ -76,9 +76,13 @@ fn removed(key: SessionKey, before: Arc<Row>, gone: &BTreeMap<SessionKey, Gone>)
 }
 
 fn is_same(before: &Arc<Row>, after: &Arc<Row>) -> bool {
-    if Arc::ptr_eq(before, after) {
-        return true;
-    }
+    // The directory decides which filters show a session.
+    Arc::ptr_eq(before, after)
+        || (before.directory == after.directory && is_shown_as(before, after))
+}
+
+/// Whether both are shown as the same.
+pub(crate) fn is_shown_as(before: &Row, after: &Row) -> bool {
     // JSON maps are sorted by name.
     compared(before).eq(compared(after))
 }

@@ -63,7 +63,7 @@ impl Filter {
             Change::Changed { key, before, after } => {
                 let key = key.clone();
                 match (self.shows(before), self.shows(after)) {
-                    (true, true) => Some(change.clone()),
+                    (true, true) => (!change.is_hidden()).then(|| change.clone()),
                     (false, true) => Some(Change::Added {
                         key,
                         row: Arc::clone(after),

@@ -127,6 +127,9 @@ impl Subscription {
             let entry = next?;
             *place = entry.cursor.sequence;
             if self.is_shown_everything {
+                if entry.change.is_hidden() {
+                    continue;
+                }
                 return Some(Message::Change(Place { entry, own: None }));
             }
             let Some(own) = self.filter.of_change(&entry.change) else {

@@ -1,5 +1,6 @@
 //! The current sessions.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -59,7 +60,10 @@ async fn snapshot(
         look_soon(server);
     }
     let message = server.engine.state(&filter);
-    let tag = format!("W/\"{}\"", message.cursor());
+    // A link may lead to another directory than before, though no session has changed.
+    let mut directory = DefaultHasher::new();
+    filter.directory.hash(&mut directory);
+    let tag = format!("W/\"{}-{:x}\"", message.cursor(), directory.finish());
     let known = headers.get(header::IF_NONE_MATCH);
     let known = known
         .and_then(|value| value.to_str().ok())

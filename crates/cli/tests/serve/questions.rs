@@ -75,6 +75,38 @@ fn a_state_that_is_known_is_not_sent_again() {
 }
 
 #[test]
+fn a_state_is_another_once_a_link_leads_elsewhere() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let link = world.root().join("link");
+    std::os::unix::fs::symlink(world.work_dir(), &link).unwrap();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    // Only the link leads to the directory that is asked for.
+    let text = std::fs::read_to_string(&record).unwrap();
+    let (real, linked) = (world.work_dir(), link.to_str().unwrap().to_owned());
+    std::fs::write(&record, text.replace(real.to_str().unwrap(), &linked)).unwrap();
+    let asked = |directory: &str| format!("/api/v1/state?fresh=1&cwd={directory}");
+    let moves = |path: String, elsewhere: &str| {
+        let before = server.get(&path);
+        let known = [("If-None-Match", before.headers["etag"].as_str())];
+        std::fs::create_dir_all(world.root().join(elsewhere)).unwrap();
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(elsewhere, &link).unwrap();
+        let after = server.get_with(&path, &known);
+        assert_eq!(after.status, 200, "{path}");
+        (
+            before.json()["sessions"].clone(),
+            after.json()["sessions"].clone(),
+        )
+    };
+    let (before, after) = moves(asked(real.to_str().unwrap()), "other");
+    assert_eq!(before[0]["session_id"], world.s1.as_str());
+    assert_eq!(after, json!([]));
+    moves(asked(&linked), "third");
+}
+
+#[test]
 fn a_session_is_shown_explained_and_read() {
     let world = World::new();
     let posing = world.pose_as_claude();

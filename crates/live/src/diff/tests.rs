@@ -230,3 +230,37 @@ fn a_session_that_only_its_last_process_is_left_of_is_removed_again_when_that_ex
     let is_back = diff(&leaving, &live, &BTreeMap::new());
     assert!(matches!(is_back[..], [Change::Added { .. }]), "{is_back:?}");
 }
+
+#[test]
+fn a_session_whose_directory_is_another_by_a_link_leaves_one_filter_for_the_other() {
+    let at = |directory: &str| {
+        let key = key(0);
+        let row = Row {
+            directory: Some(directory.into()),
+            ..(*row(&key, (0, 0, 0, 0))).clone()
+        };
+        Rows {
+            sessions: [(key, Arc::new(row))].into(),
+            ..Rows::default()
+        }
+    };
+    let shared = Arc::new(Shared::new(1, at("/w/0")));
+    let reader = |directory: Option<&str>| {
+        let filter = Filter {
+            directory: directory.map(Into::into),
+            ..Filter::default()
+        };
+        let mut reader = Subscription::new(Arc::clone(&shared), filter, None);
+        read(&mut reader);
+        reader
+    };
+    let readers = [None, Some("/w"), Some("/w/0"), Some("/w/1")].map(reader);
+    let changes = diff(&at("/w/0"), &at("/w/1"), &BTreeMap::new());
+    shared.publish(Arc::new(at("/w/1")), changes);
+    let kinds = readers.map(|mut reader| {
+        let read = read(&mut reader).into_iter();
+        let kinds = read.map(|change| change["kind"].as_str().unwrap().to_owned());
+        kinds.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(kinds, ["", "", "removed", "added"]);
+}
