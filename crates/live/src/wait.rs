@@ -160,6 +160,8 @@ pub struct Waiting {
     known: Known,
     /// The sessions to wait for; `None` until the first message.
     meant: Option<Meant>,
+    /// The date of the look whose messages are being read, and that is not judged yet.
+    look_ms: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -206,6 +208,7 @@ impl Waiting {
             engine,
             known,
             meant,
+            look_ms: None,
         })
     }
 
@@ -223,20 +226,29 @@ impl Waiting {
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Waited>, WatchError> {
         let mut timeout = timeout;
         loop {
-            let message = match self.changes.next(timeout) {
-                Received::Message(message) => message,
+            let received = self.changes.next(timeout);
+            let look_ms = match &received {
+                Received::Message(message) => Some(message.as_of_ms()),
+                Received::Nothing | Received::Over(_) => None,
+            };
+            // What one look shows is judged as a whole: its messages come together.
+            if self.look_ms != look_ms
+                && self.look_ms.take().is_some()
+                && let Some(waited) = self.known.step(&self.wait, &mut self.meant)
+            {
+                return Ok(Some(waited));
+            }
+            match received {
+                Received::Message(message) => self.hear(&message)?,
                 Received::Nothing => return Ok(None),
                 Received::Over(why) => return Err(WatchError::Over(why)),
-            };
-            let waited = self.hear(&message)?;
-            if waited.is_some() {
-                return Ok(waited);
             }
+            self.look_ms = look_ms;
             timeout = Duration::ZERO;
         }
     }
 
-    fn hear(&mut self, message: &Message) -> Result<Option<Waited>, WatchError> {
+    fn hear(&mut self, message: &Message) -> Result<(), WatchError> {
         self.known.take(message);
         if let Whom::One(id) = &self.wait.whom
             && !is_in(message, self.meant.as_ref())
@@ -244,7 +256,7 @@ impl Waiting {
             // It may have exited since it was found, and is not in the view then.
             self.known.find(self.world.as_mut(), id)?;
         }
-        Ok(self.known.step(&self.wait, &mut self.meant))
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
-use super::world::{WHOSUP, World, now_ms, wait_for};
+use super::world::{WHOSUP, World, now_ms, signal, wait_for};
 
 fn start(world: &World, arguments: &[&str]) -> Child {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -116,6 +116,51 @@ fn any_takes_the_first_session_and_all_takes_the_existing_sessions() {
     );
     let (status, out) = end_of(all);
     assert_eq!((status, out.lines().count()), (0, 2), "{out}");
+}
+
+#[test]
+fn all_that_one_look_shows_is_judged_together() {
+    let world = World::new();
+    let mut first = ShellAgent::start(&world);
+    first.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    first.report(&world.s1, "Stop", json!({}));
+    let mut second = ShellAgent::start(&world);
+    second.report(&world.s2, "SessionStart", json!({ "source": "startup" }));
+    second.report(&world.s2, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+    for is_first_idle in [true, false] {
+        let mut all = start(&world, &["--all", "--until", "idle", "--cwd", "."]);
+        assert!(still_waits(&mut all));
+        signal(all.id(), "STOP");
+        let (idle, working) = if is_first_idle {
+            ((&mut first, &world.s1), (&mut second, &world.s2))
+        } else {
+            ((&mut second, &world.s2), (&mut first, &world.s1))
+        };
+        // They are never idle together.
+        idle.0
+            .report(idle.1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+        working.0.report(working.1, "Stop", json!({}));
+        signal(all.id(), "CONT");
+        assert!(still_waits(&mut all));
+        all.kill().unwrap();
+        all.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_runs_on_without_its_record_may_write_it_again() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut exit = start(&world, &[&world.s1, "--until", "exited"]);
+    assert!(still_waits(&mut exit));
+    let aside = record.with_extension("aside");
+    std::fs::rename(&record, &aside).unwrap();
+    assert!(still_waits(&mut exit));
+    std::fs::rename(&aside, &record).unwrap();
+    assert!(still_waits(&mut exit));
+    posing.kill();
+    assert_eq!(end_of(exit).0, 0);
 }
 
 #[test]

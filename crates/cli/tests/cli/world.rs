@@ -285,6 +285,14 @@ pub(crate) fn ignoring_pid_reuse(text: &str) -> String {
     text.replace("pid-reused", "process-gone")
 }
 
+/// Sends a signal to a child of this process, so that its PID is no other's.
+pub(crate) fn signal(pid: u32, name: &str) {
+    let sent = StdCommand::new("kill")
+        .args(["-s", name, &pid.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
 pub(crate) fn now_ms() -> u64 {
     let now = std::time::SystemTime::now();
     let now = now.duration_since(std::time::UNIX_EPOCH).unwrap();

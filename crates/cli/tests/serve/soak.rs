@@ -3,7 +3,6 @@
 //! cold `list`.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -261,10 +260,7 @@ fn act(
 
 fn signal(part: &Part, name: &str) {
     if let Some(posing) = &part.posing {
-        // It is a child of this process, so that its PID is no other's.
-        let pid = posing.pid().to_string();
-        let sent = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(sent.unwrap().success());
+        crate::world::signal(posing.pid(), name);
     }
 }
 
