@@ -76,7 +76,8 @@ impl Row {
     }
 
     /// The process that runs it, if it is known.
-    pub(crate) fn owner(&self) -> Option<(Pid, StartStamp)> {
+    #[must_use]
+    pub fn owner(&self) -> Option<(Pid, StartStamp)> {
         let owner = self.session.get("owner")?;
         let kind = StampKind::from_name(owner["start_stamp_kind"].as_str()?)?;
         let stamp = StartStamp::parse(kind, owner["start_stamp"].as_str()?).ok()?;

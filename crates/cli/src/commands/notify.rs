@@ -4,6 +4,7 @@ mod budget;
 mod desktop;
 mod kind;
 mod pace;
+mod phases;
 mod quiet;
 mod sender;
 mod words;
@@ -27,6 +28,7 @@ pub(crate) use self::budget::Dollars;
 use self::kind::Kind;
 pub(crate) use self::kind::On;
 use self::pace::{Happening, Notice, Pace};
+use self::phases::Phases;
 pub(crate) use self::quiet::Quiet;
 use self::sender::{Sender, Way};
 use self::words::Words;
@@ -214,6 +216,7 @@ struct Notifier {
     sender: Sender,
     /// The sessions as they were last shown; `None` before the first look.
     known: Option<BTreeMap<SessionKey, Arc<Row>>>,
+    phases: Phases,
     frame: Arc<Map<String, Value>>,
     as_of_ms: i64,
 }
@@ -237,6 +240,7 @@ impl Notifier {
             pace: Pace::default(),
             sender,
             known: None,
+            phases: Phases::default(),
             frame: Arc::default(),
             as_of_ms: 0,
         }
@@ -254,9 +258,13 @@ impl Notifier {
                     let sessions = count(rows.sessions.len(), "session", "sessions");
                     say(app.err, &format!("watching {sessions}"));
                 }
-                for (key, row) in known.iter().flat_map(|_| &rows.sessions) {
-                    let before = known.as_ref().and_then(|known| known.get(key));
-                    self.compare(app, key, before.map(Arc::as_ref), row)?;
+                for (key, row) in &rows.sessions {
+                    match &known {
+                        Some(known) => {
+                            self.compare(app, key, known.get(key).map(Arc::as_ref), row)?
+                        }
+                        None => self.phases.note(key, row),
+                    }
                 }
             }
             Message::Change(place) => match place.change() {
@@ -295,8 +303,9 @@ impl Notifier {
         before: Option<&Row>,
         after: &Arc<Row>,
     ) -> anyhow::Result<()> {
-        let kind =
-            Kind::between(before, after).filter(|kind| self.on.contains(&On::Session(*kind)));
+        let kind = Kind::between(before, self.phases.of(key, after), after);
+        self.phases.note(key, after);
+        let kind = kind.filter(|kind| self.on.contains(&On::Session(*kind)));
         let Some(kind) = kind else { return Ok(()) };
         let happening = Happening {
             kind,

@@ -27,11 +27,12 @@ impl Kind {
         }
     }
 
-    /// The transition between two looks; `before` is `None` if the session was not shown.
+    /// The transition between two looks; `before` is `None` if the session was not shown, and
+    /// `was_in` the phase that its process was last known in.
     ///
     /// A session that was exited when first seen is no news: it may have exited long ago, and
     /// be in the view again.
-    pub(super) fn between(before: Option<&Row>, after: &Row) -> Option<Self> {
+    pub(super) fn between(before: Option<&Row>, was_in: Option<&str>, after: &Row) -> Option<Self> {
         let was = |field: &str| before.and_then(|before| before.text(field));
         if after.text("liveness") == Some("exited") {
             let was_running = was("liveness").is_some_and(|was| was != "exited");
@@ -41,7 +42,7 @@ impl Kind {
             return is_news.then_some(kind);
         }
         let is_live = after.text("liveness") == Some("live");
-        match (was("phase"), after.text("phase")?) {
+        match (was("phase").or(was_in), after.text("phase")?) {
             (Some("waiting"), "waiting") => None,
             (_, "waiting") => (before.is_some() || is_live).then_some(Self::Waiting),
             (Some("working"), "idle") => Some(Self::TurnEnded),
@@ -101,7 +102,7 @@ mod tests {
     #[track_caller]
     fn check(before: Option<Value>, after: Value, expected: Option<Kind>) {
         let before = before.as_ref().map(row);
-        let happened = Kind::between(before.as_ref(), &row(&after));
+        let happened = Kind::between(before.as_ref(), None, &row(&after));
         assert_eq!(happened, expected, "{before:?} {after}");
     }
 
