@@ -73,10 +73,8 @@ fn spawn(app: &App<'_>, sessions: &[&SessionRecord]) -> std::io::Result<()> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // A process group of its own, so that a signal to the starter's group does not end it.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn().map(|_: Child| ())
+    // A signal to the starter's group does not end it.
+    in_own_group(&mut command).spawn().map(|_: Child| ())
 }
 
 /// Runs the configured commands for each session.
@@ -146,15 +144,15 @@ pub(super) fn run_one(
     if let Some(home) = environment.home().filter(|home| home.is_dir()) {
         command.current_dir(home);
     }
-    let mut child = command.spawn()?;
+    // It is ended with all that it has started.
+    let mut child = in_own_group(&mut command).spawn()?;
     let stdin = child.stdin.take();
     let document = document.to_owned();
     // The command need not read its input, and this write is not waited for.
     let write = move || stdin.map(|mut stdin| stdin.write_all(&document));
     if let Err(error) = std::thread::Builder::new().spawn(write) {
         // Without its input the command would do something else.
-        child.kill()?;
-        child.wait()?;
+        end(&mut child)?;
         anyhow::bail!("cannot write to it: no thread can be started: {error}");
     }
     let until = Instant::now() + COMMAND_TIME_MAX;
@@ -163,9 +161,7 @@ pub(super) fn run_one(
             break status;
         }
         if Instant::now() >= until {
-            // Our own child, by its handle.
-            child.kill()?;
-            child.wait()?;
+            end(&mut child)?;
             anyhow::bail!("it did not end within {} s", COMMAND_TIME_MAX.as_secs());
         }
         std::thread::sleep(STEP);
@@ -174,4 +170,46 @@ pub(super) fn run_one(
         anyhow::bail!("{status}");
     }
     Ok(())
+}
+
+/// Runs a command in a process group of its own.
+fn in_own_group(command: &mut Command) -> &mut Command {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
+}
+
+/// Ends our own child, and what it has started in its process group.
+fn end(child: &mut Child) -> std::io::Result<()> {
+    // Nothing else can have the number of the group: the child has not been reaped.
+    #[cfg(unix)]
+    if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+    }
+    child.kill()?;
+    child.wait().map(drop)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::{Command, Stdio};
+
+    use super::{end, in_own_group};
+
+    #[test]
+    fn a_command_is_ended_with_what_it_has_started() {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "(echo begun; sleep 600) | (cat; sleep 600)"])
+            .stdout(Stdio::piped());
+        let mut child = in_own_group(&mut command).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        end(&mut child).unwrap();
+        // The output ends when nothing that was started has it open any more.
+        assert_eq!(out.read_to_end(&mut Vec::new()).unwrap(), 0);
+    }
 }
