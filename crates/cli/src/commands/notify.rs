@@ -95,7 +95,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<E
         return test(app, &way, &defaults);
     }
     way.check()?;
-    let wakes = Wakes::begin(&[])?;
+    let wakes = Wakes::begin()?;
     let filter = filter(arguments, &defaults)?;
     let sender = Sender::start(way, wakes.call())?;
     let engine = Engine::start(machine_of(&app.world)?)?;

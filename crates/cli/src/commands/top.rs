@@ -73,7 +73,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &TopArgs) -> anyhow::Result<Exit
         is_without_sub_agents: true,
         ..arguments.watched.filter()?
     };
-    let wakes = Wakes::begin(&[SIGTSTP])?;
+    let wakes = Wakes::begin_on_terminal(&[SIGTSTP])?;
     let engine = Engine::start(machine_of(&app.world)?)?;
     engine.on_change(wakes.call());
     let (sender, answers) = channel();

@@ -65,8 +65,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<Ex
     }
     let filter = arguments.watched.filter()?;
     let machine = machine_of(&app.world)?;
-    let wakes = Wakes::begin(&[])?;
     let is_table = app.face.width.is_some() && !arguments.ndjson;
+    let wakes = if is_table {
+        Wakes::begin_on_terminal(&[])?
+    } else {
+        Wakes::begin()?
+    };
     if let Some(since) = arguments.since {
         let since_ms = since.at_ms(app.world.machine().now_ms(), app.world.zone());
         past::write(app, &filter, since_ms, is_table)?;

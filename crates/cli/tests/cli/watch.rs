@@ -1,5 +1,7 @@
 //! `watch`: each change as it happens, with real processes and files.
 
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,7 @@ use super::sandboxes::is_root;
 use super::schema::check;
 use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
-use super::world::{WHOSUP, World, now_ms, said, wait_for};
+use super::world::{WHOSUP, World, now_ms, said, signal, wait_for};
 
 /// An event is noticed far sooner than by the look that is taken every minute.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(20);
@@ -336,6 +338,29 @@ fn a_session_that_could_not_be_read_goes_when_its_process_has_another() {
     watching.until("the other session alone", |state| {
         is(state, &world.s2, "liveness", "live") && session_in(state, &world.s1).is_none()
     });
+}
+
+#[test]
+fn it_ends_by_a_signal_also_while_nobody_reads() {
+    let world = World::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    // A full pipe: the first line is waited for.
+    let size = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+    (&writer).write_all(&vec![b'\n'; size]).unwrap();
+    let mut child = Command::new(WHOSUP)
+        .args(["watch", "--ndjson"])
+        .env_clear()
+        .env("HOME", world.home())
+        .current_dir(world.work_dir())
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .spawn()
+        .unwrap();
+    until_it_watches(child.id());
+    signal(child.id(), "TERM");
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(15));
+    drop(reader);
 }
 
 #[test]

@@ -10,6 +10,11 @@ use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+/// How long a command has to end after a signal. A write to a reader that does not read never
+/// returns.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why the wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +44,22 @@ pub(in crate::commands) struct Wakes {
 }
 
 impl Wakes {
-    /// Waits for signals, `more` among them, and for the end of standard output's reader.
-    pub(in crate::commands) fn begin(more: &[i32]) -> anyhow::Result<Self> {
+    /// Waits for signals and for the end of standard output's reader. A signal to end also ends
+    /// this process while it writes.
+    pub(in crate::commands) fn begin() -> anyhow::Result<Self> {
+        Self::start(&[], |signal| {
+            std::thread::sleep(ENDS_WITHIN);
+            emulate_default_handler(signal).ok();
+        })
+    }
+
+    /// The same for a command that also handles `more` signals, and gives back its terminal before
+    /// it ends.
+    pub(in crate::commands) fn begin_on_terminal(more: &[i32]) -> anyhow::Result<Self> {
+        Self::start(more, |_| {})
+    }
+
+    fn start(more: &[i32], after_signal: fn(i32)) -> anyhow::Result<Self> {
         let (sender, receiver) = channel();
         let failed = || "cannot prepare for the end of watching";
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH, SIGCONT];
@@ -55,6 +74,9 @@ impl Wakes {
                 };
                 if of_signals.send(wake).is_err() {
                     break;
+                }
+                if let Wake::Signal(signal) = wake {
+                    after_signal(signal);
                 }
             }
         };
