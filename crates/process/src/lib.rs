@@ -71,7 +71,7 @@ pub use named::{NamedProcess, Presence};
 pub use pid::{Pid, PidError};
 #[cfg(target_os = "linux")]
 pub use platform::linux;
-pub use platform::{system_backend, unsupported};
+pub use platform::{is_signal_ignored, system_backend, unsupported};
 pub use process::{Details, Process, RunState, StorageBytes, TerminalUse, Tty};
 pub use recorded::Recorded;
 pub use recorded_process::RecordedProcess;

@@ -1,10 +1,12 @@
 //! The server: its shared state, and its life.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 use whosup_core::machine::Machine;
+use whosup_core::process::is_signal_ignored;
 use whosup_core::reader::{ErrorCode, Reader, in_full};
 use whosup_core::sources::config::Config;
 use whosup_live::{Engine, World, WorldError};
@@ -160,24 +163,29 @@ fn bad_config(error: &WorldError) -> Failure {
 }
 
 /// The signals that end the server.
-struct Signals([tokio::signal::unix::Signal; 3]);
+struct Signals(Vec<tokio::signal::unix::Signal>);
 
 impl Signals {
     fn new() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::hangup())?,
-        ]))
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+        ];
+        let heard = kinds.into_iter();
+        let heard = heard.filter(|kind| !is_signal_ignored(kind.as_raw_value()));
+        Ok(Self(heard.map(signal).collect::<Result<_, _>>()?))
     }
 
     async fn any(&mut self) {
-        let [terminate, interrupt, hangup] = &mut self.0;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {}
-        }
+        poll_fn(|context| {
+            let mut signals = self.0.iter_mut();
+            match signals.any(|signal| signal.poll_recv(context).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
     }
 }
 

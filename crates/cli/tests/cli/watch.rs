@@ -1,6 +1,6 @@
 //! `watch`: each change as it happens, with real processes and files.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -361,6 +361,51 @@ fn it_ends_by_a_signal_also_while_nobody_reads() {
     let status = child.wait().unwrap();
     assert_eq!(status.signal(), Some(15));
     drop(reader);
+}
+
+#[test]
+fn a_hang_up_that_is_ignored_at_the_start_stays_ignored() {
+    let world = World::new();
+    let ignoring = |arguments: &[&str]| {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", WHOSUP])
+            .args(arguments);
+        command.env_clear().env("HOME", world.home());
+        command.current_dir(world.work_dir()).stdin(Stdio::null());
+        command
+    };
+    let commands = [
+        &["watch", "--ndjson"][..],
+        &["notify", "--exec", "true"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ];
+    for arguments in commands {
+        let mut child = ignoring(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The first line comes when all signals are heard.
+        let line = |stream: &mut dyn std::io::Read| {
+            let mut line = String::new();
+            std::io::BufReader::new(stream)
+                .read_line(&mut line)
+                .unwrap();
+            assert!(!line.is_empty(), "{arguments:?}");
+        };
+        match arguments[0] {
+            "notify" => line(child.stderr.as_mut().unwrap()),
+            _ => line(child.stdout.as_mut().unwrap()),
+        }
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let mut lines = status.lines();
+        let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(ignored & 1, 1, "{arguments:?} {ignored:x}");
+    }
 }
 
 #[test]

@@ -8,6 +8,17 @@ use crate::Backend;
 pub mod linux;
 pub mod unsupported;
 
+/// Whether this process ignores a signal, as one does that `nohup` or a shell without job control
+/// has started in the background. False if that can't be known.
+#[must_use]
+pub fn is_signal_ignored(signal: i32) -> bool {
+    #[cfg(target_os = "linux")]
+    let is_ignored = linux::is_signal_ignored(signal);
+    #[cfg(not(target_os = "linux"))]
+    let is_ignored = false;
+    is_ignored
+}
+
 /// The backend of the system that this program runs on; where there is none,
 /// one that answers "cannot look" to everything.
 #[must_use]

@@ -13,7 +13,7 @@ use signal_hook::consts::{
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::{Cause, Origin};
-use whosup_core::process::Pid;
+use whosup_core::process::{Pid, is_signal_ignored};
 use whosup_core::sidecar::Phase;
 
 use super::terminal::Terminal;
@@ -128,7 +128,11 @@ impl Program {
 
 /// Handles signals from now on, so that no signal ends this process before its child.
 fn listen() -> anyhow::Result<SignalsInfo<WithOrigin>> {
-    SignalsInfo::new(HEARD).context("cannot listen for signals")
+    // What is ignored stays ignored, by the child too, which would not inherit a handler.
+    let heard = HEARD
+        .iter()
+        .filter(|signal| **signal == SIGCHLD || !is_signal_ignored(**signal));
+    SignalsInfo::new(heard).context("cannot listen for signals")
 }
 
 fn raw(pid: Pid) -> anyhow::Result<rustix::process::Pid> {

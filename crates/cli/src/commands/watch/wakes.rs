@@ -11,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+use whosup_core::process::is_signal_ignored;
 
 /// How long a command has to end after a signal. A write to a reader that does not read never
 /// returns.
@@ -63,7 +64,9 @@ impl Wakes {
         let (sender, receiver) = channel();
         let failed = || "cannot prepare for the end of watching";
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH, SIGCONT];
-        let mut signals = Signals::new(wanted.iter().chain(more)).with_context(failed)?;
+        let wanted = wanted.iter().chain(more);
+        let wanted = wanted.filter(|signal| !is_signal_ignored(**signal));
+        let mut signals = Signals::new(wanted).with_context(failed)?;
         let of_signals = sender.clone();
         let wait_for_signals = move || {
             for signal in signals.forever() {

@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use look::Look;
+use status::Status;
 
 use crate::{
     Among, AtPid, AtPids, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing,
@@ -39,6 +40,17 @@ use crate::{
 
 /// Where Linux mounts its process table.
 const SYSTEM_ROOT: &str = "/proc";
+
+/// Whether this process ignores a signal.
+pub(super) fn is_signal_ignored(signal: i32) -> bool {
+    let status = std::fs::read(Path::new(SYSTEM_ROOT).join("self/status")).unwrap_or_default();
+    let ignored = Status(&status).ignored_signals().unwrap_or_default();
+    let bit = u32::try_from(signal)
+        .ok()
+        .and_then(|signal| signal.checked_sub(1));
+    let signal = bit.and_then(|bit| 1_u64.checked_shl(bit));
+    signal.is_some_and(|signal| ignored & signal != 0)
+}
 
 /// The process table of a Linux kernel.
 #[derive(Debug)]

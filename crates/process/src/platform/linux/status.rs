@@ -59,10 +59,19 @@ impl<'a> Status<'a> {
 
     /// The effective capabilities, one bit each (capabilities(7)).
     pub(super) fn effective_capabilities(self) -> Field<u64> {
-        let words = self.line("CapEff").and_then(|mut words| words.next());
+        self.bits("CapEff")
+    }
+
+    /// The ignored signals: the lowest bit is signal 1.
+    pub(super) fn ignored_signals(self) -> Field<u64> {
+        self.bits("SigIgn")
+    }
+
+    fn bits(self, name: &str) -> Field<u64> {
+        let words = self.line(name).and_then(|mut words| words.next());
         words
             .and_then(|word| u64::from_str_radix(word, 16).ok())
-            .ok_or_else(|| Self::malformed("CapEff"))
+            .ok_or_else(|| Self::malformed(name))
     }
 }
 
@@ -72,7 +81,7 @@ mod tests {
 
     const TEXT: &[u8] =
         b"Name:\tno\\nTgid:\t9\nUmask:\t0022\nTgid:\t41\nPid:\t42\nUid:\t1000\t0\t5\t6\n\
-        NSpid:\t42\t7\t1\nCapEff:\t000001fffeffffff\n";
+        NSpid:\t42\t7\t1\nSigIgn:\t0000000000001001\nCapEff:\t000001fffeffffff\n";
 
     fn pid(raw: i64) -> Pid {
         Pid::new(raw).unwrap()
@@ -85,6 +94,7 @@ mod tests {
         assert_eq!(status.effective_uid(), Ok(0));
         assert_eq!(status.inner_pids(), Ok(vec![pid(42), pid(7), pid(1)]));
         assert_eq!(status.effective_capabilities(), Ok(0x01FF_FEFF_FFFF));
+        assert_eq!(status.ignored_signals(), Ok(0x1001));
     }
 
     #[test]
