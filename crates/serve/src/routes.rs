@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{Method, StatusCode};
-use axum::middleware::from_fn_with_state;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use whosup_core::reader::ErrorCode;
 
 use crate::actions::Action;
 use crate::answer::{Answer, Answered, Failure, body_answer};
@@ -17,6 +18,8 @@ use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline
 
 /// The maximum size of a request's body, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
+/// How much of the reason of a refusal is sent, in bytes.
+const REASON_BYTES_MAX: usize = 4 << 10;
 
 /// The description of the routes.
 pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
@@ -106,18 +109,38 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn(as_failure))
         .layer(from_fn_with_state(Arc::clone(&server), access::check))
         .layer(from_fn_with_state(Arc::clone(&server), count))
         .with_state(server)
 }
 
-async fn count(
-    State(server): State<Arc<Server>>,
-    request: axum::extract::Request,
-    next: axum::middleware::Next,
-) -> Answer {
+async fn count(State(server): State<Arc<Server>>, request: Request, next: Next) -> Answer {
     server.tally.requests.fetch_add(1, Ordering::Relaxed);
     next.run(request).await
+}
+
+/// Gives the form of all failures to what the framework refuses in plain text: a path or a query
+/// that can't be decoded, a body that is too long or broken.
+async fn as_failure(request: Request, next: Next) -> Answer {
+    let answer = next.run(request).await;
+    let status = answer.status();
+    let content_type = answer.headers().get(header::CONTENT_TYPE);
+    let is_text = content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/plain"));
+    if !status.is_client_error() || !is_text {
+        return answer;
+    }
+    let reason = axum::body::to_bytes(answer.into_body(), REASON_BYTES_MAX).await;
+    let code = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "too_large",
+        _ => ErrorCode::BadArgument.name(),
+    };
+    Failure::new(
+        status,
+        code,
+        String::from_utf8_lossy(&reason.unwrap_or_default()),
+    )
+    .answer()
 }
 
 async fn health() -> Answer {

@@ -204,5 +204,11 @@ fn what_is_asked_wrongly_is_refused() {
         assert_eq!(server.post(&path(&world.s1), body).status, 400, "{body}");
     }
     let long = format!("{{\"text\":\"{}\"}}", "a".repeat(100_000));
-    assert_eq!(server.post(&path(&world.s1), &long).status, 413);
+    let reply = server.post(&path(&world.s1), &long);
+    assert_eq!((reply.status, reply.code().as_str()), (413, "too_large"));
+    let headers = [("Transfer-Encoding", "chunked")];
+    let request = server.request("POST", &path(&world.s1), &headers, "");
+    let broken = request.replace("Content-Length: 0\r\n", "") + "zz\r\n";
+    let reply = server.send(&broken);
+    assert_eq!((reply.status, reply.code().as_str()), (400, "bad_argument"));
 }

@@ -107,6 +107,17 @@ fn a_state_is_another_once_a_link_leads_elsewhere() {
 }
 
 #[test]
+fn every_error_has_one_form() {
+    let world = World::new();
+    let server = Server::start(&world);
+    for path in ["/api/v1/sessions/pi/%ff", "/api/v1/sessions/%ff/x/why"] {
+        let reply = server.get(path);
+        assert_eq!((reply.status, reply.code().as_str()), (400, "bad_argument"));
+        assert!(reply.json()["error"]["message"].is_string());
+    }
+}
+
+#[test]
 fn a_session_is_shown_explained_and_read() {
     let world = World::new();
     let posing = world.pose_as_claude();
