@@ -48,6 +48,11 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
         ));
     }
     let wanted = parameters.filter()?;
+    if wanted.wants_exited() {
+        return Err(Failure::bad(
+            "sessions that have exited or ended have no stream of changes; ask for `state`",
+        ));
+    }
     let after = parameters.one("after")?;
     let has_resources = parameters.switch("resources")?;
     parameters.end()?;

@@ -8,6 +8,7 @@ use axum::extract::Query;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Machine;
+use whosup_core::reader::wants_exited;
 use whosup_core::sidecar::AgentId;
 use whosup_live::Filter;
 
@@ -128,6 +129,11 @@ pub(crate) struct WantedSessions {
 }
 
 impl WantedSessions {
+    /// Whether only a walk over every session on disk finds them.
+    pub(crate) fn wants_exited(&self) -> bool {
+        wants_exited(&self.liveness, &self.phases)
+    }
+
     /// The same for the engine, which compares directories with links followed.
     pub(crate) fn on(&self, machine: impl FnOnce() -> Machine) -> Filter {
         let real = |path: &Path| machine().mounts().real_path(path);

@@ -48,8 +48,8 @@ async fn snapshot(
     let is_all = parameters.switch("all")?;
     let is_fresh = parameters.switch("fresh")?;
     parameters.end()?;
-    if is_all {
-        return everything(server, wanted).await;
+    if is_all || wanted.wants_exited() {
+        return everything(server, query(wanted, is_all)).await;
     }
     let filter = wanted.on(|| server.machine());
     if is_fresh {
@@ -93,9 +93,8 @@ fn look_soon(server: &Arc<Server>) {
     }
 }
 
-/// Every session on disk, each sent when it is found.
-async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
-    let query = query(wanted);
+/// Every session on disk, or those that are wanted, each sent when it is found.
+async fn everything(server: &Arc<Server>, query: ListQuery) -> Answered {
     let wish = query.wish.clone();
     // A wrong request is reported before the answer begins.
     server
@@ -123,10 +122,10 @@ async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
     Ok(body_answer("application/json", Body::from_stream(pieces)))
 }
 
-fn query(wanted: WantedSessions) -> ListQuery {
+fn query(wanted: WantedSessions, is_all: bool) -> ListQuery {
     ListQuery {
         wish: Wish {
-            is_all: true,
+            is_all,
             work_dir: wanted.work_dir,
             liveness: wanted.liveness,
             phases: wanted.phases,

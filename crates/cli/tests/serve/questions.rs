@@ -107,6 +107,28 @@ fn a_state_is_another_once_a_link_leads_elsewhere() {
 }
 
 #[test]
+fn sessions_that_have_exited_are_found_as_list_finds_them_and_have_no_stream() {
+    let world = World::new();
+    let server = Server::start(&world);
+    world.write_claude_transcript(".claude", &world.s1);
+    let here = world.work_dir();
+    let filter = format!("liveness=exited&cwd={}", here.display());
+    let found = server.json(&format!("/api/v1/state?{filter}"));
+    let found = found["sessions"].as_array().unwrap();
+    assert_eq!(found[0]["session_id"], world.s1.as_str());
+    let here = here.to_str().unwrap();
+    let listed = world.run(["list", "--json", "--liveness", "exited", "--cwd", here]);
+    assert_eq!(essence(found), essence(&listed.sessions()));
+    for filter in ["liveness=exited", "phase=ended"] {
+        let refused = server.get(&format!("/api/v1/events?{filter}"));
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (400, "bad_argument")
+        );
+    }
+}
+
+#[test]
 fn every_error_has_one_form() {
     let world = World::new();
     let server = Server::start(&world);

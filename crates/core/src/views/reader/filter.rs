@@ -48,14 +48,19 @@ impl Wish {
     /// How far the scan must look: processes do not lead to sessions that have exited or ended.
     #[must_use]
     pub fn depth(&self) -> Depth {
-        let wants_exited =
-            self.liveness.contains(&Liveness::Exited) || self.phases.contains(&Phase::Ended);
-        if self.is_all || wants_exited {
+        if self.is_all || wants_exited(&self.liveness, &self.phases) {
             Depth::All
         } else {
             Depth::Live
         }
     }
+}
+
+/// Whether these answers and phases include sessions that have exited or ended: only a walk
+/// over every session on disk finds all of those.
+#[must_use]
+pub fn wants_exited(liveness: &BTreeSet<Liveness>, phases: &BTreeSet<Phase>) -> bool {
+    liveness.contains(&Liveness::Exited) || phases.contains(&Phase::Ended)
 }
 
 /// Which sessions a list shows.
