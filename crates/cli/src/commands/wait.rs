@@ -38,7 +38,7 @@ pub(crate) struct WaitArgs {
     #[arg(value_name = "ID", required_unless_present_any = ["any", "every"])]
     id: Option<String>,
     /// Home of the agent, where several homes have the session
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["any", "every"])]
     home: Option<std::path::PathBuf>,
     /// Wait for any session
     #[arg(long, conflicts_with_all = ["id", "every"])]

@@ -164,6 +164,15 @@ fn a_process_that_runs_on_without_its_record_may_write_it_again() {
 }
 
 #[test]
+fn a_home_is_refused_where_it_would_choose_nothing() {
+    let world = World::new();
+    for whom in ["--any", "--all"] {
+        let (status, _) = end_of(start(&world, &[whom, "--until", "idle", "--home", "/nope"]));
+        assert_eq!(status, 2, "{whom}");
+    }
+}
+
+#[test]
 fn an_unknown_that_nothing_can_change_is_3() {
     let world = World::new();
     let posing = world.pose_as_claude();
