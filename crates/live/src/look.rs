@@ -10,6 +10,7 @@ use whosup_core::adapter::{Depth, Description};
 use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
 use whosup_core::machine::problem::Problem;
+use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
 use whosup_core::sessions::scan::Judged;
 use whosup_core::sessions::session::{Session, Snapshot};
