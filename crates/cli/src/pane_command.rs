@@ -5,6 +5,10 @@ use std::process::{Child, Command, ExitStatus as CommandStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+#[cfg(unix)]
+use rustix::io::retry_on_intr;
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 use whosup_core::adapter::Invocation;
 use whosup_core::sources::panes::Input;
 
@@ -84,13 +88,49 @@ fn wait(child: &mut Child) -> anyhow::Result<Option<CommandStatus>> {
     }
 }
 
-/// Makes a command that replaces this program.
-pub(crate) fn outside_of_multiplexers(invocation: &Invocation) -> anyhow::Result<Command> {
+/// Runs a command that takes over the terminal until the person leaves.
+///
+/// # Errors
+///
+/// If it cannot be run, or fails. Its own exit status is not passed on: other programs
+/// don't know what ours mean.
+pub(crate) fn take_over(invocation: &Invocation) -> anyhow::Result<()> {
     let mut command = command(invocation)?;
     for name in unset(invocation) {
         command.env_remove(name);
     }
-    Ok(command)
+    let shown = program(invocation);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    #[cfg(unix)]
+    stop_with(&child)?;
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Returns once a child has ended. Whenever it stops itself, as tmux does for
+/// `suspend-client`, this program stops too, so that the shell gets the terminal. The shell
+/// continues both.
+#[cfg(unix)]
+fn stop_with(child: &Child) -> anyhow::Result<()> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.context("no PID")?;
+    let (ended, stopped) = (WaitIdOptions::EXITED, WaitIdOptions::STOPPED);
+    // The exit is left to the code that reaps it.
+    let either = ended | stopped | WaitIdOptions::NOWAIT;
+    let is_stopped = || -> anyhow::Result<bool> {
+        let news = retry_on_intr(|| waitid(WaitId::Pid(pid), either))?;
+        Ok(news.is_some_and(|news| news.stopped()))
+    };
+    while is_stopped()? {
+        waitid(WaitId::Pid(pid), stopped | WaitIdOptions::NOHANG)?;
+        kill_process(getpid(), Signal::TSTP)?;
+    }
+    Ok(())
 }
 
 fn command(invocation: &Invocation) -> anyhow::Result<Command> {

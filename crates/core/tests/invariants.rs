@@ -144,8 +144,10 @@ fn platform_code_stays_in_its_places() {
             "live/src/signals",
             // Standard input and output beside the events.
             "cli/src/commands/watch",
-            // Commands that take the place of this program, and what a picker draws.
+            // What a picker draws.
             "cli/src/commands/attach",
+            // A child that has the terminal and stops itself.
+            "cli/src/pane_command.rs",
             // Signals by pidfd, and what has the foreground of a terminal.
             "cli/src/commands/stop.rs",
             "cli/src/commands/send",
@@ -212,7 +214,7 @@ fn nothing_is_signalled() {
             "cli/src/commands/run",
             // Ends the runs of the program that it checks: its own children.
             "cli/src/commands/conformance",
-            // Ends a pane host's command that does not end: its own child.
+            // Ends a pane host's command that does not end: its own child; and stops itself.
             "cli/src/pane_command.rs",
             // The explicit command to end a session's process.
             "cli/src/commands/stop.rs",

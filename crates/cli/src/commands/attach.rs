@@ -5,7 +5,7 @@ mod picker;
 
 use std::path::PathBuf;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use whosup_core::adapter::phase::Phase;
@@ -24,7 +24,7 @@ use crate::completion;
 use crate::condition::words_of;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
-use crate::pane_command::{outside_of_multiplexers, run as run_command, shell_line};
+use crate::pane_command::{run as run_command, shell_line, take_over};
 use crate::shell::printed;
 use crate::short_id::ShortIds;
 use crate::text;
@@ -304,11 +304,17 @@ fn go(
         return Ok(ExitStatus::Done);
     }
     app.out.flush()?;
+    follow(going).with_context(|| format!("cannot show {name} from here"))?;
+    Ok(ExitStatus::Done)
+}
+
+/// Runs the commands.
+fn follow(going: &Going) -> anyhow::Result<()> {
     let (commands, last) = match going {
         Going::Run(commands) => (commands.as_slice(), None),
         Going::Become(last) => (&[][..], Some(last)),
         Going::RunThenBecome(commands, last) => (commands.as_slice(), Some(last)),
-        Going::ByHand { .. } => bail!("cannot show {name} from here"),
+        Going::ByHand { why, .. } => bail!("{why}"),
     };
     for command in commands {
         match run_command(&Input::of(command.clone())) {
@@ -317,10 +323,7 @@ fn go(
             answer => answer?,
         }
     }
-    match last {
-        Some(last) => take_over(outside_of_multiplexers(last)?),
-        None => Ok(ExitStatus::Done),
-    }
+    last.map_or(Ok(()), take_over)
 }
 
 /// The commands for a shell.
@@ -332,20 +335,6 @@ fn lines(going: &Going) -> Vec<String> {
     lines
         .map(|(at, command)| shell_line(command, takes_over(at)))
         .collect()
-}
-
-#[cfg(unix)]
-fn take_over(mut command: std::process::Command) -> anyhow::Result<ExitStatus> {
-    use std::os::unix::process::CommandExt as _;
-    // `exec` returns only if it failed.
-    let error = command.exec();
-    let program = command.get_program().to_string_lossy().into_owned();
-    Err(anyhow::Error::new(error).context(format!("cannot run `{program}`")))
-}
-
-#[cfg(not(unix))]
-fn take_over(_: std::process::Command) -> anyhow::Result<ExitStatus> {
-    bail!("cannot be replaced by another program on this system: use `--print`")
 }
 
 fn id_of(session: &Session) -> String {

@@ -166,6 +166,45 @@ fn from_outside_the_pane_is_attached_here() {
 }
 
 #[test]
+fn without_a_terminal_a_live_session_can_not_be_shown_and_has_not_exited() {
+    let Some(scene) = Scene::build() else {
+        return;
+    };
+    let said = scene.world.run(["attach", &scene.world.s1]);
+    assert_eq!(said.status, 2, "{}", said.err);
+    let named = format!(
+        "error: cannot show claude-code session {} from here",
+        scene.world.s1
+    );
+    assert!(said.err.contains(&named), "{}", said.err);
+    assert!(said.err.contains("cause: `tmux` failed"), "{}", said.err);
+}
+
+#[test]
+fn while_the_client_is_suspended_the_shell_has_the_terminal() {
+    let Some(scene) = Scene::build() else {
+        return;
+    };
+    let mark = |name: &str| scene.world.root().join(name);
+    let (stopped, ended) = (mark("stopped"), mark("ended"));
+    let line = attach_line(&scene.world, &scene.world.s1);
+    let (is_stopped, is_ended) = (stopped.display(), ended.display());
+    let shell = format!("{line}; touch '{is_stopped}'; fg; echo \\$? > '{is_ended}'");
+    let _terminal = Outside::run(&scene.world, &format!("sh -mc \"{shell}\""));
+    scene.wait_until_shown();
+    let client = scene.printed(&["list-clients", "-F", "#{client_name}"]);
+    scene.tmux.run(&["suspend-client", "-t", &client]);
+    wait_for("the shell", || stopped.exists().then_some(()));
+    scene.wait_until_shown();
+    let status = wait_for("the end", || {
+        scene.tmux.run(&["detach-client", "-t", &client]);
+        let status = std::fs::read_to_string(&ended).ok()?;
+        (!status.is_empty()).then_some(status)
+    });
+    assert_eq!(status, "0\n");
+}
+
+#[test]
 fn from_inside_another_tmux_instructions_are_printed() {
     let Some(scene) = Scene::build() else {
         return;
