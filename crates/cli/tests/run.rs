@@ -253,6 +253,25 @@ fn a_terminal_of_its_own_shows_what_the_program_announces() {
 }
 
 #[test]
+fn the_end_of_standard_input_is_the_end_in_a_terminal_of_its_own() {
+    let world = World::new();
+    for input in ["", "one\n", "one", "one\ntwo"] {
+        let mut run = Running(
+            world
+                .whosup(&["run", "--pty", "--", "cat"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        let mut typed = run.0.stdin.take().unwrap();
+        typed.write_all(input.as_bytes()).unwrap();
+        drop(typed);
+        assert_eq!(run.code(), Some(0), "{input:?}");
+    }
+}
+
+#[test]
 fn what_can_not_be_written_does_not_keep_a_program_from_running() {
     let world = World::new();
     std::fs::write(world.home.path().join(".local"), "no directory").unwrap();

@@ -194,9 +194,11 @@ fn raw() -> Option<Termios> {
 fn pass_on_what_is_typed(side: &OwnedFd) {
     let mut buffer = vec![0; PASSED_ON_BYTES];
     let mut input = io::stdin().lock();
+    let mut last = None;
     while let Ok(count @ 1..) = input.read(&mut buffer) {
         let mut rest = buffer.get(..count).unwrap_or_default();
         let is_stop = asks_to_stop(side, rest);
+        last = rest.last().copied();
         while !rest.is_empty() {
             match rustix::io::write(side, rest) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
@@ -208,8 +210,16 @@ fn pass_on_what_is_typed(side: &OwnedFd) {
             stop_foreground(side);
         }
     }
-    // The end of input is a key at a terminal (termios(3), VEOF).
-    rustix::io::write(side, b"\x04").ok();
+    // The end of input is a key at a terminal (termios(3), VEOF). After a part of a line it
+    // only hands that part over, and must be pressed again.
+    let is_within_line = last.is_some_and(|last| last != b'\n') && reads_lines(side);
+    let keys: &[u8] = if is_within_line { b"\x04\x04" } else { b"\x04" };
+    rustix::io::write(side, keys).ok();
+}
+
+/// Whether the program leaves the editing of lines to its terminal.
+fn reads_lines(side: &OwnedFd) -> bool {
+    tcgetattr(side).is_ok_and(|its| its.local_modes.contains(LocalModes::ICANON))
 }
 
 /// Whether a key that stops the program (Ctrl-Z) was typed while the program leaves that
