@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, PipeReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::fs::OFlags;
 use rustix::fs::fcntl_setfl;
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Signal, WaitId, WaitIdOptions, kill_current_process_group, kill_process_group, waitid,
 };
@@ -25,20 +25,16 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize,
     tcsetattr, tcsetwinsize,
 };
-use whosup_core::process::{Pid, system_backend};
+use whosup_core::process::Pid;
 use whosup_core::sidecar::Phase;
 
 use super::words::Words;
 
 /// Set for a copy of this program that is to become the other program: the terminal to take
-/// first.
+/// first. Its standard input is the pipe to which it reports that it could not.
 const TERMINAL: &str = "WHOSUP_RUN_IN_TERMINAL";
-/// How long that copy may take to become the program.
-const BECOMING_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long a program may take to prepare for a stop.
 const STOPPING_TIME: Duration = Duration::from_millis(50);
-/// How often to look whether it has stopped.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How much is passed on at once, in bytes.
 const PASSED_ON_BYTES: usize = 16 * 1024;
 
@@ -57,6 +53,7 @@ pub(super) struct Window {
 impl Terminal {
     /// Makes a terminal and starts a program in it.
     pub(super) fn start(words: &[OsString]) -> anyhow::Result<(Self, Child)> {
+        let name = words.first().context("no program")?;
         let failed = || "cannot make a terminal";
         let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).with_context(failed)?;
         // Not every system can open it so that the program does not have it.
@@ -73,16 +70,20 @@ impl Terminal {
         let open = || OpenOptions::new().read(true).write(true).open(&path);
         // Held until the child has its own end: while no process has that side open, a read
         // reports the end at once.
-        let (input, output, errors) = (open()?, open()?, open()?);
-        let child = Command::new(env::current_exe()?)
+        let (output, errors) = (open()?, open()?);
+        let (outcome, report) = io::pipe()?;
+        let mut child = Command::new(env::current_exe()?)
             .args(words)
             .env(TERMINAL, &path)
-            .stdin(Stdio::from(input))
+            .stdin(Stdio::from(report))
             .stdout(Stdio::from(output))
             .stderr(Stdio::from(errors))
             .spawn()
             .context("cannot run it in a terminal of its own")?;
-        wait_for_program(child.id());
+        if let Err(error) = wait_for_program(outcome) {
+            child.wait().ok();
+            return Err(error).with_context(|| format!("cannot run `{}`", name.display()));
+        }
         let terminal = Self {
             before: raw(),
             side,
@@ -242,51 +243,50 @@ fn stop_foreground(side: &OwnedFd) {
     }
 }
 
-/// Waits until the copy of this program has become the other program, so that its process is
-/// described correctly. It may have exited by then.
-fn wait_for_program(pid: u32) {
-    let backend = system_backend();
-    let own = env::current_exe().ok();
-    let executed = || {
-        let pid = Pid::new(i64::from(pid)).ok()?;
-        let process = backend.probe(pid).ok()??;
-        let details = backend.details(&process);
-        details.exe.ok().filter(|_| !process.is_exited)
-    };
-    let began = Instant::now();
-    while began.elapsed() < BECOMING_TIME_MAX && executed().is_some_and(|exe| Some(exe) == own) {
-        thread::sleep(LOOK_EVERY);
+/// Waits until the copy of this program has become the other program: then the pipe is closed
+/// and nothing was reported.
+///
+/// # Errors
+///
+/// The system's error that the copy reported.
+fn wait_for_program(outcome: PipeReader) -> io::Result<()> {
+    let mut report = Vec::new();
+    outcome
+        .take(size_of::<i32>() as u64)
+        .read_to_end(&mut report)?;
+    match report.try_into() {
+        Ok(number) => Err(io::Error::from_raw_os_error(i32::from_ne_bytes(number))),
+        Err(_) => Ok(()),
     }
 }
 
 /// See [`super::become_program_if_asked`].
 pub(super) fn become_program_if_asked() -> Option<ExitCode> {
-    let terminal = env::var_os(TERMINAL)?;
+    let path = env::var_os(TERMINAL)?;
     let mut words = env::args_os().skip(1);
     let name = words.next()?;
-    let error = match take(&terminal) {
-        Ok(()) => Command::new(&name).args(words).env_remove(TERMINAL).exec(),
+    // Closed when it becomes the program.
+    let report = io::stdin().as_fd().try_clone_to_owned();
+    let error = match take(&path) {
+        Ok(terminal) => Command::new(&name)
+            .args(words)
+            .env_remove(TERMINAL)
+            .stdin(terminal)
+            .exec(),
         Err(error) => error,
     };
-    // For the person at that terminal.
-    writeln!(
-        io::stderr(),
-        "error: cannot run `{}`: {error}",
-        name.display()
-    )
-    .ok();
-    // As in shells: found but not executable, or not found (POSIX, 2.8.2).
-    Some(ExitCode::from(match error.kind() {
-        io::ErrorKind::NotFound => 127,
-        _ => 126,
-    }))
+    let number = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+    // Without a report, the exit status says that it failed.
+    let report = report.and_then(|report| File::from(report).write_all(&number.to_ne_bytes()));
+    report.ok();
+    Some(ExitCode::FAILURE)
 }
 
 /// Takes a terminal as this process's own: the first terminal that the leader of a Unix
 /// session opens (tty_ioctl(4)).
-fn take(path: &std::ffi::OsStr) -> io::Result<()> {
+fn take(path: &std::ffi::OsStr) -> io::Result<File> {
     rustix::process::setsid()?;
     let terminal = OpenOptions::new().read(true).write(true).open(path)?;
     fcntl_setfl(&terminal, OFlags::empty())?;
-    Ok(())
+    Ok(terminal)
 }
