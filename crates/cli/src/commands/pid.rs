@@ -16,7 +16,7 @@ use crate::json::write_document;
 const EXAMPLES: &str = "\
 Examples:
   whosup pid 0a022b20               The process that runs the session
-  whosup pid --client codex:01a2    The process whose terminal shows it
+  whosup pid --client codex:01a2    The process that shows it
 
 Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 A live session whose process is not known gives 3. A PID is printed only with status 0.";
@@ -26,8 +26,8 @@ A live session whose process is not known gives 3. A PID is printed only with st
 pub(crate) struct PidArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// Print the process that has the terminal: a client, where a daemon runs
-    /// the session
+    /// Print the process that shows the session: its client, which may have no terminal,
+    /// where another process runs it
     #[arg(long)]
     client: bool,
     /// Print one JSON document, also where no PID is known
@@ -103,7 +103,8 @@ fn wanted_process(session: &Session, is_client_wanted: bool) -> Result<&Process,
         return Err("which of several processes shows it is not known");
     }
     let process = session.terminal_process();
-    let shows = |process: &&Process| process.tty.is_some();
+    // A client that is no terminal program, such as an editor, is one all the same.
+    let shows = |process: &&Process| session.client.is_some() || process.tty.is_some();
     process
         .filter(shows)
         .ok_or("no process is known to show it in a terminal")

@@ -271,3 +271,27 @@ fn a_claim_about_another_process_of_that_number_is_not_served() {
     announce(&world, 4800, "s-2", &json!({ "hostname": "another" }));
     check(&world, 4800, 4, &["which is not a known agent"]);
 }
+
+#[test]
+fn a_client_without_a_terminal_is_the_client_all_the_same() {
+    let mut world = World::new();
+    for pid in [4800, 4801] {
+        world.add_process(process(pid).comm("bot").exe("/opt/bot"));
+    }
+    announce(&world, 4800, "s-1", &json!({ "client_pid": 4801 }));
+    let said = world.run("pid --client s-1");
+    assert_eq!(
+        (said.status, said.out.as_str()),
+        (0, "4801\n"),
+        "{}",
+        said.err
+    );
+    let said = world.run("why s-1").out;
+    let sentence = "Process 4801 is its client, without a terminal.";
+    assert!(said.contains(sentence), "{said}");
+    let said = world.run("list --columns id,client,pane --no-header").out;
+    assert_eq!(
+        said.split_whitespace().collect::<Vec<_>>(),
+        ["s-1", "4801", "-"]
+    );
+}

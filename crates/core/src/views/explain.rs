@@ -96,7 +96,11 @@ fn circumstances(session: &Session) -> Vec<String> {
         lines.push("Its process serves several sessions.".to_owned());
     }
     if let Some(client) = &session.client {
-        lines.push(format!("Process {} shows it in a terminal.", client.pid));
+        let shows = match client.tty {
+            Some(_) => "shows it in a terminal",
+            None => "is its client, without a terminal",
+        };
+        lines.push(format!("Process {} {shows}.", client.pid));
     }
     if session.is_client_ambiguous {
         lines.push("Several processes may show it.".to_owned());
