@@ -45,7 +45,10 @@ Examples:
   whosup conformance --only mode --only refused-ids -- ./my-driver
 
 CMD must be the process that answers, not a shell around it. It runs in a temporary directory;
-arguments that name existing files are made absolute.")]
+arguments that name existing files are made absolute.
+
+Exit status: 0 no check failed, 1 a check failed, 2 usage error, or CMD cannot be started or does
+not answer.")]
 pub(crate) struct ConformanceArgs {
     /// How long to wait for an answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]

@@ -60,7 +60,9 @@ Examples:
   whosup demo
   whosup demo -- list --all --json
   whosup demo -- why 4f1c0a52
-  whosup demo -- check 4f1c0a52")]
+  whosup demo -- check 4f1c0a52
+
+Exit status: that of the command.")]
 pub(crate) struct DemoArgs {
     /// The command to try, with arguments; `list` if omitted
     #[arg(last = true, value_name = "COMMAND", add = ArgValueCompleter::new(command_of_demo))]

@@ -15,7 +15,8 @@ Examples:
 
 Only whosup's own record is written: no process is stopped and no agent's file is touched. Live
 sessions are refused, and those that no hook has reported: `whosup dismiss` hides these. A session
-that its agent resumes becomes live again.";
+that its agent resumes becomes live again.
+Exit status: 0 done, 2 refused or failed, 3 unknown, 4 no such session.";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]

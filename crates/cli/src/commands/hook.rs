@@ -34,8 +34,10 @@ const EXAMPLES: &str = "\
 Examples:
   whosup hook claude-code < event.json
 
-Agents run this command from their hook settings. It always exits with 0 and prints nothing.
-Errors go to `hook.log` beside the records, in ~/.local/state/whosup.";
+Agents run this command from their hook settings. It prints nothing. Errors go to `hook.log`
+beside the records, in ~/.local/state/whosup.
+
+Exit status: always 0, since an agent takes another one for an answer.";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]

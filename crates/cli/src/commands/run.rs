@@ -44,7 +44,10 @@ const SIGNAL_BASE: i32 = 128;
 Examples:
   whosup run -- aider
   whosup run --agent my-agent --id nightly-42 -- ./my-agent --task build
-  whosup run --pty -- my-agent     Read the phase from its terminal")]
+  whosup run --pty -- my-agent     Read the phase from its terminal
+
+Exit status: that of the program; 128 + N after signal N, 127 there is no such program, 126 it
+cannot be executed, 2 usage error or failure.")]
 pub(crate) struct RunArgs {
     /// Name of the agent [default: the program's name]
     #[arg(long, value_name = "NAME", value_parser = parse_agent)]

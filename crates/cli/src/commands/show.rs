@@ -25,7 +25,9 @@ const EXAMPLES: &str = "\
 Examples:
   whosup show 0a022b20                 Everything known about a session
   whosup show 0a022b20 --tail 5        The same, with the last five messages
-  whosup show codex:01a2 --json        A snapshot of this session alone, as JSON";
+  whosup show codex:01a2 --json        A snapshot of this session alone, as JSON
+
+Exit status: 0 shown, 2 usage error or failure, 3 unknown, 4 no such session.";
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]

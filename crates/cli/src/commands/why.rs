@@ -23,7 +23,8 @@ Examples:
   whosup why 0a022b20         The verdict on a session, with the evidence
   whosup why --pid 4711       Which session a process serves, or why none is known
 
-Exit status: 0 explained; with --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
+Exit status: 0 explained, 2 usage error or failure, 3 unknown, 4 no such session; with --pid: 0 it
+serves a session, 3 unknown, 4 it serves none.";
 
 #[derive(Debug, Clone, Args)]
 #[command(

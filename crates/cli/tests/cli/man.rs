@@ -100,6 +100,35 @@ fn each_page_has_every_section_and_refers_to_pages_that_are_there() {
 }
 
 #[test]
+fn each_page_has_the_exit_statuses_of_its_command_and_no_others() {
+    let world = World::new();
+    let section = |path: &Path| {
+        let page = std::fs::read_to_string(path).unwrap();
+        let rest = page.split("\"EXIT STATUS\"\n").nth(1).unwrap().to_owned();
+        let lines = rest.lines().take_while(|line| !line.starts_with(".SH"));
+        let text = lines.filter(|line| *line != ".PP").collect::<Vec<_>>();
+        text.join(" ").replace("\\-", "-")
+    };
+    for (name, path) in pages(&world) {
+        let words = name.trim_end_matches(".1").replace('-', " ");
+        let command = words.trim_start_matches("whosup").split_whitespace();
+        let help = world.run(command.chain(["--help"])).out;
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = section(&path);
+        let general = "0 done, 2 usage error or failure.";
+        let is_of_help = help.contains(&format!("Exit status: {shown}"));
+        assert!(is_of_help || shown == general, "{name}: {shown}\n{help}");
+        // What passes on a program's status, or takes a session, has others.
+        let passes_on = ["run", "demo", "hook", "conformance", "resume", "wait"];
+        let takes_a_session = help.contains("Session ID or unique prefix");
+        let has_own = passes_on.iter().any(|one| words == format!("whosup {one}"));
+        if has_own || takes_a_session {
+            assert_ne!(shown, general, "{name}");
+        }
+    }
+}
+
+#[test]
 fn examples_stand_as_they_were_written() {
     let world = World::new();
     for (name, path) in pages(&world) {

@@ -7,8 +7,7 @@ use clap_mangen::Man;
 use whosup_core::sources::agents::AGENTS;
 
 /// The exit statuses of commands whose help names none.
-const EXIT_STATUS: &str = "0 done or live, 1 exited, 2 usage error or failure, 3 unknown, 4 no \
-such session, 124 timed out.";
+const EXIT_STATUS: &str = "0 done, 2 usage error or failure.";
 const FILES: &[(&str, &str)] = &[
     (
         "~/.config/whosup/config.toml",
