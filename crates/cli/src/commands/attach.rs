@@ -17,6 +17,7 @@ use whosup_core::sessions::session::Session;
 use whosup_core::sources::panes::{Going, Input, Pane, Panes, host_of};
 use whosup_core::views::explain::sentence;
 
+use super::resume::way_to_continue;
 use super::show::look;
 use crate::app::{App, World, say};
 use crate::cell::{pane_words, place};
@@ -118,8 +119,9 @@ fn show(app: &mut App<'_>, session: &Session, how: How) -> anyhow::Result<ExitSt
         Liveness::Exited => {
             let because = sentence(session.verdict);
             say(app.err, &format!("error: cannot show {name}: {because}"));
-            let hint = format!("hint: whosup resume {} continues it", id_of(session));
-            say(app.err, &hint);
+            if let Some(way) = way_to_continue(session) {
+                say(app.err, &format!("hint: {way}"));
+            }
             return Ok(ExitStatus::Exited);
         }
         Liveness::Unknown => {

@@ -58,10 +58,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
     let name = name_of(session);
     if let Some((because, status)) = in_use(session).filter(|_| !arguments.force) {
         say(app.err, &format!("error: cannot resume {name}: {because}"));
-        say(
-            app.err,
-            "hint: `--force` resumes it anyway; two processes that write one session corrupt it",
-        );
+        if let Some(way) = way_in_spite(session) {
+            let warning = "two processes that write one session corrupt it";
+            say(app.err, &format!("hint: {way}; {warning}"));
+        }
         return Ok(status);
     }
     let Some(invocation) = session.invocation() else {
@@ -108,6 +108,27 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
 fn name_of(session: &Session) -> String {
     let id = text::visible(session.key.session.as_str());
     format!("{} session {id}", session.key.agent)
+}
+
+/// How a session that has exited is continued, if that is known and not refused.
+pub(super) fn way_to_continue(session: &Session) -> Option<String> {
+    session.invocation().filter(|_| in_use(session).is_none())?;
+    let id = text::visible(session.key.session.as_str());
+    Some(if session.is_invocation_ours() {
+        format!("whosup resume {id} continues it")
+    } else {
+        format!("whosup resume {id} shows a command, and why it is not run")
+    })
+}
+
+/// What `--force` does with a session that is in use; `None` if it does not help.
+fn way_in_spite(session: &Session) -> Option<&'static str> {
+    session.invocation()?;
+    Some(if session.is_invocation_ours() {
+        "`--force` resumes it anyway"
+    } else {
+        "`--print --force` prints its command, which any program may have written"
+    })
 }
 
 /// Why a second process on this session might conflict with another.

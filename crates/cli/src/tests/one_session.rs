@@ -1,7 +1,7 @@
 //! `whosup show`, `why`, `check` and `pid`
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use whosup_core::process::{Access, FileId, LockKind, RecordedProcess};
 use whosup_core::sidecar::file::{Links, facts};
 
@@ -304,6 +304,54 @@ fn a_session_whose_file_names_no_command_is_not_called_empty() {
         let why = "no command is known that does it";
         assert!(said.err.contains(why), "{}", said.err);
     }
+}
+
+#[test]
+fn what_is_offered_to_continue_a_session_does_that() {
+    let world = World::new();
+    let write = |resume: &Value, host: &str| {
+        let sidecar = json!({
+            "schema_version": 1, "pid": 4999, "session_id": "s-1", "hostname": host,
+            "work_dir": world.work_dir("src/ops"), "started_at": now_ms() / 1_000 - 60,
+            "resume": resume,
+        });
+        let place = ".local/state/agent-sessions/my-agent/s-1.runtime.json";
+        world.write(place, sidecar.to_string());
+    };
+    let hint = |command: &str| {
+        let said = world.run(command);
+        let hints = said.err.lines().filter(|line| line.starts_with("hint:"));
+        (said.status, hints.collect::<Vec<_>>().join("\n"))
+    };
+    // No command is known.
+    write(&json!(null), "devbox");
+    assert_eq!(hint("attach s-1"), (1, String::new()));
+    write(&json!(null), "elsewhere");
+    assert_eq!(hint("resume s-1"), (3, String::new()));
+    // One is known that whosup does not run.
+    let command = json!(["my-agent", "-r", "s-1"]);
+    write(&command, "devbox");
+    let shown = "hint: whosup resume s-1 shows a command, and why it is not run";
+    assert_eq!(hint("attach s-1"), (1, shown.to_owned()));
+    assert!(world.run("resume s-1").err.contains("my-agent -r s-1"));
+    write(&command, "elsewhere");
+    let (status, offered) = hint("resume s-1");
+    assert_eq!(status, 3);
+    assert!(
+        offered.starts_with("hint: `--print --force` prints"),
+        "{offered}"
+    );
+    let printed = world.run("resume --print --force s-1");
+    assert!(
+        printed.out.contains("my-agent -r s-1"),
+        "{}",
+        printed.text()
+    );
+    // One is known that whosup runs.
+    let world = self::world();
+    let said = world.run(&format!("attach {S4}"));
+    let continues = format!("hint: whosup resume {S4} continues it");
+    assert!(said.err.contains(&continues), "{}", said.text());
 }
 
 #[test]
