@@ -54,6 +54,19 @@ pub enum TrackError {
 }
 
 impl TrackError {
+    /// The file or directory that it is about, if any.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File { path, .. } | Self::Settings { path, .. } | Self::Restless { path } => {
+                Some(path)
+            }
+            Self::NoPlace | Self::OwnHost { .. } | Self::UnknownAgent { .. } | Self::Payload(_) => {
+                None
+            }
+        }
+    }
+
     /// An error of a file, for `map_err`.
     pub(crate) fn at(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -121,12 +121,10 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
     let mut changes: Vec<Change> = Vec::new();
-    let mut end = ExitStatus::Done;
-    let homes = homes(app, &arguments.agents)?;
-    if homes.is_empty() {
-        say(app.err, NO_HOME);
-    }
-    for (adapter, home) in homes {
+    let unsupported = unsupported(&arguments.agents);
+    say_problems(app, &unsupported);
+    let mut end = status_after(&unsupported);
+    for (adapter, home) in homes(app, &arguments.agents)? {
         let site = HookSite {
             adapter,
             home: &home.root,
@@ -181,7 +179,10 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
 
 /// The agents that are meant, each with all of its homes. An agent that was not named
 /// on the command line and has no home here is left out.
-fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
+fn homes(
+    app: &mut App<'_>,
+    agents: &[AgentId],
+) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
     let mut found = Vec::new();
     for adapter in AGENTS
         .iter()
@@ -198,15 +199,40 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
             }
         }
     }
-    if let Some(agent) = agents.iter().find(|agent| {
-        whosup_core::sources::agents::adapter(agent)
-            .is_some_and(|adapter| adapter.profile().hooks.is_none())
-    }) {
-        anyhow::bail!(
-            "cannot install hooks for {agent}: it supports none, or whosup does not know them"
-        );
+    if found.is_empty() && agents.is_empty() {
+        say(app.err, NO_HOME);
     }
     Ok(found)
+}
+
+/// A problem for each agent that was named and has no hooks.
+fn unsupported(agents: &[AgentId]) -> Vec<Problem> {
+    let has_hooks = |agent: &&AgentId| {
+        whosup_core::sources::agents::adapter(agent)
+            .is_some_and(|adapter| adapter.profile().hooks.is_some())
+    };
+    let unsupported = agents.iter().filter(|agent| !has_hooks(agent));
+    let problem = |agent: &AgentId| Problem {
+        agent: Some(agent.clone()),
+        path: None,
+        message: format!("{agent} supports no hooks, or whosup does not know them"),
+    };
+    unsupported.map(problem).collect()
+}
+
+const fn status_after(problems: &[Problem]) -> ExitStatus {
+    if problems.is_empty() {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Failed
+    }
+}
+
+fn say_problems(app: &mut App<'_>, problems: &[Problem]) {
+    for problem in problems {
+        let words = text::visible(&problem.message);
+        say(app.err, &format!("error: {words}"));
+    }
 }
 
 /// Shows how many lines are added and removed, or all of them.
@@ -249,13 +275,9 @@ fn status(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatu
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
     let read = read_records(store.root(), |_| true);
-    let homes = homes(app, &arguments.agents)?;
-    if homes.is_empty() {
-        say(app.err, NO_HOME);
-    }
-    let mut problems = Vec::new();
+    let mut problems = unsupported(&arguments.agents);
     let mut rows = Vec::new();
-    for (adapter, home) in homes {
+    for (adapter, home) in homes(app, &arguments.agents)? {
         let agent = id_of(adapter);
         let site = HookSite {
             adapter,
@@ -277,17 +299,13 @@ fn status(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatu
             )),
             Err(error) => problems.push(Problem {
                 agent: Some(agent),
-                path: None,
+                path: error.path().map(Path::to_owned),
                 message: in_full(&error),
             }),
         }
     }
     let is_all_read = read.problems.is_empty();
-    let end = if problems.is_empty() {
-        ExitStatus::Done
-    } else {
-        ExitStatus::Failed
-    };
+    let end = status_after(&problems);
     if arguments.json {
         let machine = app.world.machine();
         problems.extend(read.problems);
@@ -302,10 +320,7 @@ fn status(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatu
         write_document(app.out, &document)?;
         return Ok(end);
     }
-    for problem in &problems {
-        let words = text::visible(&problem.message);
-        say(app.err, &format!("error: {words}"));
-    }
+    say_problems(app, &problems);
     let now_ms = app.world.machine().now_ms();
     for (_, row) in &rows {
         let words = row.words(now_ms, is_all_read);

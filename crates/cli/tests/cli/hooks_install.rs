@@ -102,6 +102,33 @@ fn settings_that_can_not_be_understood_stop_no_other_agent() {
 }
 
 #[test]
+fn an_agent_without_hooks_hides_no_other() {
+    let world = World::new();
+    world.write(".codex/config.toml", "");
+    let refused = "error: pi supports no hooks, or whosup does not know them\n";
+    for (words, out) in [
+        (
+            &["install", "--yes"][..],
+            "; start it, and trust the hooks that it asks about\n",
+        ),
+        (&["status"], ", never heard (~/.codex/hooks.json)\n"),
+        (
+            &["uninstall", "--yes"],
+            "Codex: removed (~/.codex/hooks.json)\n",
+        ),
+    ] {
+        let said = world.run(["hooks"].iter().chain(words).chain(&["pi", "codex"]));
+        assert_eq!((said.status, said.err.as_str()), (2, refused), "{words:?}");
+        assert!(said.out.ends_with(out), "{words:?}: {}", said.out);
+    }
+    let said = world.run(["hooks", "status", "--json", "pi", "codex"]);
+    assert_eq!((said.status, said.err.as_str()), (2, ""));
+    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(document["hooks"][0]["agent"], "codex");
+    assert_eq!(document["problems"][0]["agent"], "pi");
+}
+
+#[test]
 fn unreadable_settings_fail_the_status_and_the_others_are_reported() {
     let world = World::new();
     world.write(".claude/settings.json", "{");
@@ -111,6 +138,10 @@ fn unreadable_settings_fail_the_status_and_the_others_are_reported() {
     assert!(said.err.contains("settings.json"), "{}", said.err);
     let line = "codex: not installed, never heard (~/.codex/hooks.json)\n";
     assert_eq!(said.out, line);
+    let document: Value =
+        serde_json::from_str(&world.run(["hooks", "status", "--json"]).out).unwrap();
+    let path = world.home().join(".claude/settings.json");
+    assert_eq!(document["problems"][0]["path"], path.to_str().unwrap());
     assert_eq!(world.run(["hooks", "status", "codex"]).status, 0);
     world.write(".local/state/whosup/sessions/codex/x.json", "{");
     let said = world.run(["hooks", "status", "codex"]);
