@@ -40,7 +40,8 @@ Examples:
   whosup hooks uninstall --dry-run     Show the lines that would be removed
   whosup hooks status                  Which hooks are installed, and the last event received
 
-Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
+Everything else in the settings stays as it is: comments, order, other hooks, symbolic links and
+modes (a file with several hard links is replaced under one name).
 `uninstall` restores the original bytes.";
 
 #[derive(Debug, Clone, Args)]
