@@ -19,7 +19,7 @@ use crate::commands::demo;
 use crate::short_id::ShortIds;
 use crate::text;
 
-pub(crate) use behind::{command_of_demo, program};
+pub(crate) use behind::{command_of_demo, command_of_help, program};
 
 /// The variable that makes this program answer a completion script.
 pub(crate) const VARIABLE: &str = "WHOSUP_COMPLETE";

@@ -5,9 +5,10 @@ use std::iter::once;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::{self, Cli};
+use crate::completion::command_of_help;
 use crate::exit::{ExitStatus, report_usage};
 
 const EXAMPLES: &str = "\
@@ -20,7 +21,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HelpArgs {
     /// The command, with the command of that command; whosup itself if omitted
-    #[arg(value_name = "COMMAND", add = ArgValueCandidates::new(commands))]
+    #[arg(value_name = "COMMAND", add = ArgValueCompleter::new(command_of_help))]
     words: Vec<String>,
 }
 
@@ -51,14 +52,4 @@ fn extra_word(words: &[String]) -> Option<clap::Error> {
         command = command.find_subcommand_mut(word)?;
     }
     None
-}
-
-/// The commands that are not hidden.
-fn commands() -> Vec<CompletionCandidate> {
-    let whosup = Cli::command();
-    let visible = whosup.get_subcommands().filter(|one| !one.is_hide_set());
-    let candidate = |command: &clap::Command| {
-        CompletionCandidate::new(command.get_name()).help(command.get_about().cloned())
-    };
-    visible.map(candidate).collect()
 }

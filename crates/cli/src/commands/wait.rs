@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::Value;
 use whosup_core::reader::{IdQuery, ReadError};
 use whosup_live::{SessionFields, Until, Wait, Waited, Waiting, WatchError, Whom};
 
 use crate::app::{App, say};
 use crate::cli::name_parser;
+use crate::completion;
 use crate::exit::ExitStatus;
 use crate::since::parse_span;
 use crate::text::visible;
@@ -35,7 +37,11 @@ wait begins; --any also waits for those that come to match later.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WaitArgs {
     /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
-    #[arg(value_name = "ID", required_unless_present_any = ["any", "every"])]
+    #[arg(
+        value_name = "ID",
+        required_unless_present_any = ["any", "every"],
+        add = ArgValueCompleter::new(completion::sessions)
+    )]
     id: Option<String>,
     /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR", conflicts_with_all = ["any", "every"])]

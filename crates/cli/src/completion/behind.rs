@@ -1,4 +1,4 @@
-//! The words behind `--`: a program for `run`, a command of whosup for `demo`.
+//! The words behind `--` and `help`: a program for `run`, a command of whosup for the others.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -26,9 +26,9 @@ fn words() -> Vec<OsString> {
         .collect()
 }
 
-/// The words behind `--`, ending with the completed word.
-fn words_behind() -> Vec<OsString> {
-    let words = words().into_iter().skip_while(|word| word != "--");
+/// The words behind `mark`, ending with the completed word.
+fn words_behind(mark: &str) -> Vec<OsString> {
+    let words = words().into_iter().skip_while(|word| word != mark);
     words.skip(1).collect()
 }
 
@@ -40,7 +40,7 @@ pub(super) fn is_of_demo() -> bool {
 /// Completion for `run`: programs of the search path, then executable files; for their
 /// arguments, paths.
 pub(crate) fn program(current: &OsStr) -> Vec<CompletionCandidate> {
-    if words_behind().len() > 1 {
+    if words_behind("--").len() > 1 {
         return PathCompleter::any().complete(current);
     }
     let is_path = current.as_encoded_bytes().contains(&b'/');
@@ -79,9 +79,27 @@ fn is_executable(path: &Path) -> bool {
 
 /// Completion for `demo`: a command line of whosup.
 pub(crate) fn command_of_demo(_: &OsStr) -> Vec<CompletionCandidate> {
-    let mut line = words_behind();
+    let mut line = words_behind("--");
     line.insert(0, OsString::from("whosup"));
     let last = line.len() - 1;
     let directory = env::current_dir().ok();
     complete(&mut offered(), line, last, directory.as_deref()).unwrap_or_default()
+}
+
+/// Completion for `help`: the commands of whosup, or those of the command before.
+pub(crate) fn command_of_help(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut words = words_behind("help");
+    words.pop();
+    let mut whosup = offered();
+    whosup.build();
+    let mut commands = words.iter();
+    let found = commands.try_fold(&whosup, |command, word| command.find_subcommand(word));
+    let visible = found.into_iter().flat_map(clap::Command::get_subcommands);
+    let visible = visible.filter(|one| !one.is_hide_set());
+    let typed = typed.as_encoded_bytes();
+    let fitting = visible.filter(|one| one.get_name().as_bytes().starts_with(typed));
+    let candidate = |command: &clap::Command| {
+        CompletionCandidate::new(command.get_name()).help(command.get_about().cloned())
+    };
+    fitting.map(candidate).collect()
 }

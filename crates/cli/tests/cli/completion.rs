@@ -19,7 +19,7 @@ fn sessions_are_offered_with_title_and_directory() {
     let posing = world.pose_as_claude();
     world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
     world.write_claude_transcript(".claude", &world.s1);
-    for command in ["show", "attach", "send", "stop", "why"] {
+    for command in ["show", "attach", "send", "stop", "why", "wait"] {
         let lines = offered(&world, &[command, &world.s1[..6]]);
         let [line] = lines.as_slice() else {
             panic!("{command}: {lines:?}");
@@ -44,6 +44,12 @@ fn agents_columns_and_commands_are_offered() {
     has(&["list", "--sort", "a"], "age");
     has(&["list", "--fo"], "--format");
     has(&["att"], "attach");
+    has(&["help", "ho"], "hooks");
+    has(&["help", "hooks", "in"], "install");
+    assert_eq!(offered(&world, &["help", "hooks", "att"]), [""; 0]);
+    // Only the options are left.
+    let lines = offered(&world, &["help", "list", ""]);
+    assert!(lines.iter().all(|line| line.starts_with("--")), "{lines:?}");
 }
 
 #[test]
