@@ -215,10 +215,14 @@ fn line(form: Form, counts: &[(&'static str, usize)], width: Option<usize>) -> S
     let fitting = fitting(counts, width);
     let rest = if fitting < counts.len() { " …" } else { "" };
     let words = |colour: fn(&str) -> Option<&'static str>| {
-        let part = |(name, count): &(&str, usize)| match colour(name) {
-            Some(colour) => format!("#[fg={colour}]{count} {name}#[default]"),
-            None => format!("{count} {name}"),
+        let coloured = |name: &str, text: String| match colour(name) {
+            Some(colour) => format!("#[fg={colour}]{text}#[default]"),
+            None => text,
         };
+        if let (0, Some((name, count)), Some(width)) = (fitting, counts.first(), width) {
+            return coloured(name, text::cut(&format!("{count} {name}{rest}"), width));
+        }
+        let part = |(name, count): &(&str, usize)| coloured(name, format!("{count} {name}"));
         let shown = counts.iter().take(fitting).map(part);
         shown.collect::<Vec<_>>().join(", ") + rest
     };
@@ -238,7 +242,7 @@ fn line(form: Form, counts: &[(&'static str, usize)], width: Option<usize>) -> S
     }
 }
 
-/// How many counts fit; at least one.
+/// How many counts fit; 0 if there is no room for the first.
 fn fitting(counts: &[(&str, usize)], width: Option<usize>) -> usize {
     let width = width.unwrap_or(usize::MAX);
     let mut used = 0_usize;
@@ -250,8 +254,7 @@ fn fitting(counts: &[(&str, usize)], width: Option<usize>) -> usize {
     let ends: Vec<usize> = ends.collect();
     let all = ends.last().is_none_or(|end| *end <= width);
     let room = if all { width } else { width.saturating_sub(2) };
-    let fitting = ends.iter().take_while(|end| **end <= room).count();
-    fitting.max(1).min(counts.len())
+    ends.iter().take_while(|end| **end <= room).count()
 }
 
 /// The sessions by directory: directories with waiting sessions first, then by the last
@@ -308,4 +311,30 @@ fn write_directories(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, line};
+
+    #[test]
+    fn a_line_is_never_wider_than_it_may_be() {
+        let counts = [("waiting", 2), ("idle", 10)];
+        for (width, counts, right) in [
+            (20, &counts[..], "2 waiting, 10 idle"),
+            (17, &counts, "2 waiting …"),
+            (10, &counts, "2 waiting…"),
+            (9, &counts, "2 waitin…"),
+            (3, &counts, "2…"),
+            (1, &counts, "…"),
+            (0, &counts, ""),
+            (6, &[("idle", 1)], "1 idle"),
+            (5, &[("idle", 1)], "1 id…"),
+            (1, &[], ""),
+        ] {
+            assert_eq!(line(Form::Plain, counts, Some(width)), right, "{width}");
+        }
+        let coloured = line(Form::Tmux, &counts, Some(4));
+        assert_eq!(coloured, "#[fg=yellow]2 w…#[default]");
+    }
 }
