@@ -40,6 +40,8 @@ pub struct NamedProcess<'a> {
     pub pid: Pid,
     /// When it began, raw.
     pub stamp: Option<&'a StartStamp>,
+    /// The platform of the kind of stamp that is named, also without a stamp.
+    pub platform: Option<Platform>,
     /// When the file claims to have been written, in milliseconds since 1970.
     pub dated_at_ms: Option<i64>,
     /// The file lies on a file system that machines share: then an equal host
@@ -68,6 +70,7 @@ impl<'a> NamedProcess<'a> {
             pid_namespace: scope.pid_namespace.as_ref().ok().copied(),
             pid,
             stamp: None,
+            platform: None,
             dated_at_ms: None,
             is_file_shared: false,
         }
@@ -90,8 +93,9 @@ impl<'a> NamedProcess<'a> {
 
     /// Another platform's stamp is another host's, whatever the host's name is.
     fn is_of_another_platform(&self) -> bool {
-        match (self.stamp, Platform::current()) {
-            (Some(stamp), Some(here)) => stamp.kind().platform() != here,
+        let of_stamp = self.stamp.map(|stamp| stamp.kind().platform());
+        match (of_stamp.or(self.platform), Platform::current()) {
+            (Some(named), Some(here)) => named != here,
             (None, _) | (_, None) => false,
         }
     }
@@ -167,8 +171,8 @@ mod tests {
 
     use super::{NamedProcess, Presence};
     use crate::{
-        Absent, Backend, BootId, Pid, PidNamespace, ProbeError, Recorded, RecordedProcess,
-        StartStamp,
+        Absent, Backend, BootId, Pid, PidNamespace, Platform, ProbeError, Recorded,
+        RecordedProcess, StartStamp,
     };
 
     const BOOTED: i64 = 1_790_000_000_000;
@@ -262,6 +266,11 @@ mod tests {
         });
         check(world(), Presence::Unclear, |named| {
             named.stamp = Some(&StartStamp::Filetime(3));
+            named.pid = Pid::nearest(9);
+        });
+        check(world(), Presence::Unclear, |named| {
+            named.stamp = None;
+            named.platform = Some(Platform::Windows);
             named.pid = Pid::nearest(9);
         });
         for dated in [None, Some(BOOTED + 1), Some(BOOTED - 1_000)] {

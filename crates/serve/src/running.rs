@@ -12,7 +12,7 @@ use whosup_core::judging::observe::Observer;
 use whosup_core::judging::verdict::Verdict;
 use whosup_core::machine::Machine;
 use whosup_core::machine::problem::{Found, Problem};
-use whosup_core::process::Pid;
+use whosup_core::process::{Pid, StampKind};
 use whosup_core::sidecar::file::{FileFacts, owner_of};
 use whosup_core::sidecar::{
     Agent, AgentId, Owner, Place, Session, Sidecar, SidecarPid, read_sidecar,
@@ -118,6 +118,7 @@ fn claim(
             host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
             boot: sidecar.boot_id.clone(),
             pid_namespace: sidecar.pid_namespace,
+            platform: sidecar.process_start_kind.map(StampKind::platform),
         },
         stamp: sidecar.process_start.clone(),
         dated_at_ms: Some(sidecar.started_at_ms),

@@ -45,6 +45,9 @@ pub struct Sidecar {
     /// When the process began, raw; absent also where the kind or the form is
     /// one that this crate does not know.
     pub process_start: Option<StartStamp>,
+    /// The kind of stamp that it names, with or without a stamp; absent where this crate does
+    /// not know it.
+    pub process_start_kind: Option<StampKind>,
     /// `process_start` and its kind as they stand in the file, for display.
     pub process_start_text: Option<String>,
     /// The run of the kernel that the PID means something in.
@@ -156,6 +159,7 @@ pub fn parse_sidecar(bytes: &[u8]) -> Result<Sidecar, SidecarError> {
         return Err(SidecarError::SchemaVersion { found: schema });
     }
     let (agent_name, agent_version) = parse_agent(&object)?;
+    let process_start_kind = parse_stamp_kind(&object)?;
     let (process_start, process_start_text) = parse_process_start(&object)?;
     Ok(Sidecar {
         pid: object.pid_or_zero("pid")?,
@@ -167,6 +171,7 @@ pub fn parse_sidecar(bytes: &[u8]) -> Result<Sidecar, SidecarError> {
         agent_name,
         agent_version,
         process_start,
+        process_start_kind,
         process_start_text,
         boot_id: parse_boot_id(&object)?,
         pid_namespace: parse_pid_namespace(&object)?,
@@ -256,6 +261,11 @@ fn parse_pid_namespace(object: &StrictObject<'_>) -> Result<Option<PidNamespace>
         Ok(inode) if inode > 0 => Ok(Some(PidNamespace(inode))),
         _ => Err(object.out_of_range("pid_namespace", "an inode number", &raw.to_string())),
     }
+}
+
+fn parse_stamp_kind(object: &StrictObject<'_>) -> Result<Option<StampKind>, FieldError> {
+    let name = object.opt_string("process_start_kind")?;
+    Ok(name.and_then(StampKind::from_name))
 }
 
 /// Reads `process_start` by its kind. A kind or a form that is not known is no

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{BootId, Pid, PidNamespace, PidScope, Process, StartStamp};
+use whosup_process::{BootId, Pid, PidNamespace, PidScope, Platform, Process, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
 /// How far in the future a date in a claim may lie before it is ignored, and how much
@@ -199,6 +199,8 @@ pub struct ClaimedScope {
     pub boot: Option<BootId>,
     /// PID namespace.
     pub pid_namespace: Option<PidNamespace>,
+    /// The platform of the kind of stamp that it names, also without a stamp.
+    pub platform: Option<Platform>,
 }
 
 /// Whether a session can be live elsewhere when a claim to it is stale.

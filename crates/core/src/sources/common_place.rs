@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Pid, PidNamespace, Process};
+use whosup_process::{Pid, PidNamespace, Process, StampKind};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{
     AgentId, ReadSidecarError, Resume, Serves, SessionId, Sidecar, file, is_sidecar_name,
@@ -218,6 +218,7 @@ impl<'a> Place<'a> {
                 host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
                 boot: sidecar.boot_id.clone(),
                 pid_namespace: sidecar.pid_namespace,
+                platform: sidecar.process_start_kind.map(StampKind::platform),
             },
             stamp: sidecar.process_start.clone(),
             dated_at_ms: Some(sidecar.started_at_ms),

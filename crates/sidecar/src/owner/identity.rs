@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use whosup_process::{
-    Absent, Backend, BootId, NamedProcess, Pid, PidNamespace, Presence, StartStamp, system_backend,
+    Absent, Backend, BootId, NamedProcess, Pid, PidNamespace, Presence, StampKind, StartStamp,
+    system_backend,
 };
 
 use super::WriteError;
@@ -97,6 +98,7 @@ pub(super) fn is_gone(sidecar: &Sidecar, is_file_shared: bool) -> bool {
         pid_namespace: sidecar.pid_namespace,
         pid,
         stamp: sidecar.process_start.as_ref(),
+        platform: sidecar.process_start_kind.map(StampKind::platform),
         dated_at_ms: Some(sidecar.started_at_ms),
         is_file_shared,
     };

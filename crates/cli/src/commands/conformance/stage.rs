@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use whosup_core::machine::now_ms;
-use whosup_core::process::{NamedProcess, Pid, Presence, Process, system_backend};
+use whosup_core::process::{NamedProcess, Pid, Presence, Process, StampKind, system_backend};
 use whosup_core::sidecar::{SidecarPid, parse_sidecar};
 
 use super::arena::{Arena, Claim};
@@ -226,6 +226,7 @@ pub(super) fn is_provably_gone(fields: &Fields) -> bool {
         pid_namespace: sidecar.pid_namespace,
         pid,
         stamp: sidecar.process_start.as_ref(),
+        platform: sidecar.process_start_kind.map(StampKind::platform),
         dated_at_ms: Some(sidecar.started_at_ms),
         is_file_shared: false,
     };

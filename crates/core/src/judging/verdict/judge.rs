@@ -230,8 +230,10 @@ impl Judging<'_> {
         let other_host = Some(Verdict::Unknown(UnknownBecause::OtherHost));
         let claim = self.claim;
         let is_on_shared_files = claim.placement == Placement::SharedByMachines;
-        if let (Some(stamp), Some(platform)) = (&claim.stamp, self.context.platform)
-            && stamp.kind().platform() != platform
+        let of_stamp = claim.stamp.as_ref().map(|stamp| stamp.kind().platform());
+        if let (Some(named), Some(ours)) =
+            (of_stamp.or(claim.scope.platform), self.context.platform)
+            && named != ours
         {
             return other_host;
         }

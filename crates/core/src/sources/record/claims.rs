@@ -140,6 +140,7 @@ fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
             host: owner.host.clone(),
             boot: owner.boot.clone(),
             pid_namespace: owner.pid_namespace,
+            platform: None,
         },
         stamp: owner.stamp.clone(),
         executable: owner.executable.clone(),

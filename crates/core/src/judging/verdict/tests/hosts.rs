@@ -16,6 +16,11 @@ fn a_stamp_of_another_platform_is_of_another_host() {
             world.claim.stamp = Some(stamp);
         });
     }
+    // The kind alone shows it too.
+    check(unknown(UnknownBecause::OtherHost), &world(), |world| {
+        world.claim.stamp = None;
+        world.claim.scope.platform = Some(Platform::Darwin);
+    });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use whosup_process::Pid;
+use whosup_process::{Pid, StampKind};
 use whosup_sidecar::file::FileFacts;
 use whosup_sidecar::{Sidecar, SidecarPid};
 
@@ -34,6 +34,7 @@ pub(crate) fn claim(scan: &Scan<'_>, sidecar: Sidecar, path: PathBuf, facts: &Fi
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
             boot: sidecar.boot_id,
             pid_namespace: sidecar.pid_namespace,
+            platform: sidecar.process_start_kind.map(StampKind::platform),
         },
         stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),

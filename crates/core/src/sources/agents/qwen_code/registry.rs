@@ -205,6 +205,7 @@ fn add_claim(
             host: None,
             boot: record.boot.clone(),
             pid_namespace: record.pid_namespace,
+            platform: None,
         },
         stamp: record.stamp.clone(),
         // The session is replaced in place, and the date is that of the first session. A

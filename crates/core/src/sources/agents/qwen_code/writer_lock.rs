@@ -184,6 +184,7 @@ fn add_claim(reading: &mut Reading<'_>, lock: Lock, path: PathBuf, facts: &FileF
             host: Some(lock.host).filter(|host| !host.is_empty()),
             boot: lock.boot,
             pid_namespace: lock.pid_namespace,
+            platform: None,
         },
         stamp: lock.stamp,
         dated_at_ms: Some(lock.acquired_at_ms),
