@@ -14,7 +14,7 @@ use whosup_core::views::explain::sentence;
 use super::show::look;
 use crate::app::{App, say};
 use crate::cell::place;
-use crate::directory::gone_to_resume_in;
+use crate::directory::{gone_to_resume_in, is_gone};
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::shell::{line, printed, quoted};
@@ -212,7 +212,7 @@ impl Resumption {
         match &self.directory {
             // Where the check could block for ever, the change to that directory, which the user
             // asked for, reports the error.
-            Some(directory) if mounts.touchable(directory).is_ok_and(|its| !its.is_dir()) => {
+            Some(directory) if is_gone(mounts, directory) => {
                 let shown = text::visible(&directory.to_string_lossy());
                 anyhow::bail!("cannot resume {name}: the directory `{shown}` is no longer there")
             }

@@ -90,6 +90,14 @@ fn what_others_name_on_a_mount_that_never_answers_holds_nothing_up() {
     });
     let transcript = format!(".claude/projects/-hang-app/{}.jsonl", world.s2);
     world.write(&transcript, format!("{line}\n"));
+    // Another one names a link to it.
+    std::os::unix::fs::symlink(hang.join("app"), world.root().join("link")).unwrap();
+    let behind_link = "2b022b20-e8f2-410e-9552-8385582a8e8b";
+    let mut record = line.clone();
+    record["cwd"] = json!(world.root().join("link"));
+    record["sessionId"] = json!(behind_link);
+    let transcript = format!(".claude/projects/-link/{behind_link}.jsonl");
+    world.write(&transcript, format!("{record}\n"));
     let projects =
         json!({"projects": [{"path": hang.join("app"), "data_dir": hang.join(".crush")}]});
     world.write(".local/share/crush/projects.json", projects.to_string());
@@ -128,6 +136,9 @@ said why {s1}
 said show {s1}
 said show {s2}
 said resume --print {s2}
+said show {behind_link}
+said resume --print {behind_link}
+said orphans
 said sweep --dry-run
 said doctor
 said list --all --cwd "$HOME"

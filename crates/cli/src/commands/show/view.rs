@@ -95,7 +95,9 @@ fn facts(world: &World, shown: &Single, with_sub_agents: Option<&Usage>) -> Fact
     facts.add(
         "directory",
         shown_path(directory).map(|shown| match directory {
-            Some(path) if is_gone(world.machine(), path) => format!("{shown} (no longer there)"),
+            Some(path) if is_gone(world.machine().mounts(), path) => {
+                format!("{shown} (no longer there)")
+            }
             _ => shown,
         }),
     );
