@@ -37,6 +37,10 @@ pub const STEP_BYTES: usize = 64 * 1024;
 /// model or directory are far shorter; longer lines have images or the output of tools.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
+/// How much is read at most to get behind lines that are longer than that, in bytes: a prompt
+/// or a result with images.
+pub(crate) const LONG_LINES_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// How much of a longer line is kept, in bytes: enough to recognize it.
 pub const LINE_HEAD_BYTES: usize = 4 * 1024;
 

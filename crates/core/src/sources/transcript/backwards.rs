@@ -12,7 +12,10 @@ use super::{LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, LineContent, Stopped, Transcr
 pub struct Backwards<'a> {
     file: &'a OpenFile,
     step_bytes: usize,
+    bytes_max: u64,
     bytes_left: u64,
+    /// How much more may be read because of lines that are too long.
+    extra_bytes_left: u64,
     /// A part of the file, and its offset.
     chunk: Vec<u8>,
     chunk_start: u64,
@@ -41,7 +44,9 @@ impl<'a> Backwards<'a> {
         Self {
             file,
             step_bytes,
+            bytes_max,
             bytes_left: bytes_max,
+            extra_bytes_left: 0,
             chunk: Vec::new(),
             chunk_start: len,
             unread: 0,
@@ -51,6 +56,14 @@ impl<'a> Backwards<'a> {
             stopped: (len == 0).then_some(Stopped::NothingLeft),
             buffer_bytes_peak: 0,
         }
+    }
+
+    /// Reads on where a line takes up most of the bound, which then begins anew before that
+    /// line; at most `bytes_max` in all.
+    #[must_use]
+    pub(crate) const fn through_long_lines(mut self, bytes_max: u64) -> Self {
+        self.extra_bytes_left = bytes_max.saturating_sub(self.bytes_max);
+        self
     }
 
     /// Why there are no more lines; `None` while there may be some.
@@ -86,6 +99,9 @@ impl<'a> Backwards<'a> {
 
     /// Reads the part of the file before the chunk, if the bound allows it.
     fn read_step(&mut self) -> Result<(), TranscriptError> {
+        if self.bytes_left == 0 && self.rest.len > self.bytes_max / 2 {
+            self.add_extra(self.step_bytes as u64);
+        }
         let wanted = self.chunk_start.min(self.bytes_left);
         let wanted = usize::try_from(wanted).map_or(self.step_bytes, |w| w.min(self.step_bytes));
         if wanted == 0 {
@@ -110,12 +126,21 @@ impl<'a> Backwards<'a> {
         Ok(())
     }
 
+    fn add_extra(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.extra_bytes_left);
+        self.extra_bytes_left -= bytes;
+        self.bytes_left += bytes;
+    }
+
     /// Takes the line that begins at `from` in the chunk.
     fn take_line(&mut self, from: usize) -> Result<Line, TranscriptError> {
         let rest = std::mem::take(&mut self.rest);
         let len = (self.unread - from) as u64 + rest.len;
         let offset = self.chunk_start + from as u64;
         let is_torn = std::mem::take(&mut self.is_torn);
+        if len > self.bytes_max {
+            self.add_extra(self.bytes_max.saturating_sub(self.bytes_left));
+        }
         let content = if len > LINE_BYTES_MAX as u64 {
             let head = self.read_head(from, offset)?;
             LineContent::TooLong { bytes: len, head }

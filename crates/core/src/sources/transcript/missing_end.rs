@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Line, TailBounds, TranscriptError, TranscriptFile};
+use super::{LONG_LINES_BYTES_MAX, Line, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much later than its last intact record a transcript with a torn last line may have
 /// been modified, in milliseconds: that record may be the one before.
@@ -51,8 +51,9 @@ impl TranscriptFile {
         // The whole content of an empty file is missing.
         let mut is_torn = (facts.len == 0).then_some(true);
         let mut newest = None;
-        for line in self.backwards(TailBounds::default())? {
-            let line = line?;
+        let lines = self.backwards(TailBounds::default())?;
+        for line in lines.through_long_lines(LONG_LINES_BYTES_MAX) {
+            let line = self.shortened(line?)?;
             is_torn = is_torn.or_else(|| Some(is_broken(&line)));
             newest = line.json().values.iter().filter_map(&date_of).max();
             if newest.is_some() {

@@ -8,21 +8,21 @@ const TEXT_BYTES_MAX: usize = 4 * 1024;
 
 impl TranscriptFile {
     /// Reads a line that is too long again without holding it: its texts are cut at
-    /// [`TEXT_BYTES_MAX`] bytes, and the rest is unchanged. `None` if it is still too long, or has
-    /// changed.
+    /// [`TEXT_BYTES_MAX`] bytes, and of consecutive NUL bytes one is kept. A line that is still too
+    /// long, or has changed, stays as it is.
     ///
     /// # Errors
     ///
     /// [`TranscriptError::File`] if the file can't be read.
-    pub(crate) fn shortened(&self, line: &Line) -> Result<Option<Line>, TranscriptError> {
+    pub(crate) fn shortened(&self, line: Line) -> Result<Line, TranscriptError> {
         let LineContent::TooLong { bytes, .. } = line.content else {
-            return Ok(Some(line.clone()));
+            return Ok(line);
         };
         let shortened = self.shorten(line.offset, bytes)?;
-        Ok(shortened.map(|Line { content, .. }| Line {
-            content,
-            ..line.clone()
-        }))
+        Ok(match shortened {
+            Some(Line { content, .. }) => Line { content, ..line },
+            None => line,
+        })
     }
 
     /// Reads the line that begins at an offset, shortened in the same way. `None` if it does not
@@ -93,6 +93,9 @@ impl Shortener {
 
     fn take(&mut self, byte: u8) {
         if !self.is_in_text {
+            if byte == 0 && self.kept.last() == Some(&0) {
+                return;
+            }
             self.kept.push(byte);
             if byte == b'"' {
                 self.is_in_text = true;

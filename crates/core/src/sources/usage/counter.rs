@@ -102,11 +102,11 @@ impl Counting {
     ) -> Result<(), TranscriptError> {
         let shortened;
         let line = if line.is_too_long() {
-            let Some(found) = file.shortened(line)? else {
+            shortened = file.shortened(line.clone())?;
+            if shortened.is_too_long() {
                 tally.lost_lines = tally.lost_lines.saturating_add(1);
                 return Ok(());
-            };
-            shortened = found;
+            }
             &shortened
         } else {
             line

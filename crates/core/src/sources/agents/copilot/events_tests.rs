@@ -231,7 +231,7 @@ fn turns_of_sub_agents_are_not_the_sessions() {
 
 #[test]
 fn what_cannot_be_read_makes_the_phase_uncertain_only_at_the_end() {
-    let long = "x".repeat(2 * crate::sources::transcript::LINE_BYTES_MAX);
+    let long = "x".repeat(17 << 20);
     let long = event(
         "00:01.000",
         "tool.execution_complete",

@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_last_message_that_cannot_be_read_may_be_of_any_later_time() {
         let answers = message("assistant", "00:02", r#"[{"type":"text","text":"done"}]"#);
-        let huge = message("user", "00:03", &format!("\"{}\"", "x".repeat(3 << 20)));
+        let huge = message("user", "00:03", &format!("\"{}\"", "x".repeat(17 << 20)));
         let mut read = outline(&[answers, huge]);
         assert_eq!(read.found.phase, None);
         read.missing_end = Some(MissingEnd {

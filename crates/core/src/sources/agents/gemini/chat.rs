@@ -20,7 +20,8 @@ use crate::sources::agents::kit::dialect::{self, Step, date_at};
 use crate::sources::agents::kit::document::parse_document;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::transcript::{
-    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+    HeadBounds, LONG_LINES_BYTES_MAX, MissingEnd, Stopped, TailBounds, TranscriptError,
+    TranscriptFile,
 };
 
 /// How much of the beginning is read for the header.
@@ -139,9 +140,10 @@ pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
 fn read_lines(path: &Path) -> Result<ChatFacts, TranscriptError> {
     let file = TranscriptFile::open(path)?;
     let mut facts = ChatFacts::begun(header_of(&file)?);
-    let mut lines = file.backwards(PROMPTS_BOUNDS)?;
+    let lines = file.backwards(PROMPTS_BOUNDS)?;
+    let mut lines = lines.through_long_lines(LONG_LINES_BYTES_MAX);
     for line in lines.by_ref() {
-        for record in line?.json().values.iter().rev() {
+        for record in file.shortened(line?)?.json().values.iter().rev() {
             facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
             if let Some(header) = header_in(record) {
                 facts.starts_ms.extend(header.started_at_ms);

@@ -35,7 +35,8 @@ use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::agents::kit::reading::found_at;
 use crate::sources::transcript::{
-    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+    HeadBounds, LONG_LINES_BYTES_MAX, MissingEnd, Stopped, TailBounds, TranscriptError,
+    TranscriptFile,
 };
 
 /// How much of the start is read for the birth of a session and its first prompt. The system
@@ -44,17 +45,15 @@ pub(crate) const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 64,
 };
-/// How far back from the end is read for the last records.
+/// How far back from the end is read for the last records. Lines that are too long to be held
+/// count only by the part that is kept.
 pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
 /// How far back messages are looked for.
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 16 * 1024 * 1024,
+    bytes_max: LONG_LINES_BYTES_MAX,
 };
-/// How long the line may be, in bytes, that the beginning ends in: one prompt with images may
-/// be longer than all that is read otherwise.
-const LONG_LINE_BYTES_MAX: u64 = MESSAGES_BOUNDS.bytes_max;
 /// How far back the context's size is looked for, in bytes.
 const CONTEXT_BYTES: u64 = LAST_BOUNDS.bytes_max;
 /// How far back the beginning of the last turn is looked for, in bytes. The facts of a
@@ -138,17 +137,18 @@ impl Dialect {
         reader: &mut impl LineReader,
     ) -> Result<Description, TranscriptError> {
         let mut fold = Tail::default();
-        let end = file.facts().len;
-        let mut lines = file.backwards(LAST_BOUNDS)?;
+        let mut read = 0_u64;
+        let lines = file.backwards(LAST_BOUNDS)?;
+        let mut lines = lines.through_long_lines(LONG_LINES_BYTES_MAX);
         for line in lines.by_ref() {
-            let line = line?;
+            let line = file.shortened(line?)?;
             if line.is_too_long() {
                 fold.turn.skip_one();
             }
             for record in reader.values(&line).iter().rev() {
                 fold.add(self, (self.record)(record));
             }
-            let read = end.saturating_sub(line.offset);
+            read = read.saturating_add(line.bytes().len() as u64 + 1);
             if read >= self.rare_bytes && fold.is_enough(self, read) && !reader.wants_more() {
                 break;
             }
@@ -179,7 +179,7 @@ impl Dialect {
         }
         if head.stopped == Stopped::BytesMax && !fold.words.has_prompt() {
             let from = head.lines.pop().map_or(0, |line| line.end);
-            let long = file.shortened_at(from, LONG_LINE_BYTES_MAX)?;
+            let long = file.shortened_at(from, LONG_LINES_BYTES_MAX)?;
             long.iter()
                 .for_each(|line| fold.add_line(self, reader, line));
         }
@@ -238,9 +238,10 @@ impl Dialect {
                 break;
             }
             // A prompt with an image may be too long to be held.
-            let Some(line) = file.shortened(&line?)? else {
+            let line = file.shortened(line?)?;
+            if line.is_too_long() {
                 continue;
-            };
+            }
             for record in bad_lines.values(&line).iter().rev() {
                 last.add(self, &(self.record)(record));
             }
@@ -366,8 +367,9 @@ pub(crate) fn find_last<T>(
     find: impl FnMut(&Value) -> Option<T>,
 ) -> Result<Option<T>, TranscriptError> {
     let mut find = find;
-    for line in file.backwards(bounds)? {
-        let records = line?.json().values;
+    let lines = file.backwards(bounds)?;
+    for line in lines.through_long_lines(LONG_LINES_BYTES_MAX) {
+        let records = file.shortened(line?)?.json().values;
         if let Some(found) = records.iter().rev().find_map(&mut find) {
             return Ok(Some(found));
         }

@@ -34,6 +34,11 @@ fn a_torn_record_may_be_as_late_as_the_file_was_modified() {
     // An empty file gives no date.
     assert_eq!(missing("", 60_000, None), Some((60_000, true)));
     assert_eq!(missing("{\"a", 60_000, None), Some((60_000, true)));
+    // It may have an image.
+    let long = format!("{{\"at\":60000,\"image\":\"{}\"}}", "x".repeat(3 << 20));
+    assert_eq!(missing(&format!("{long}\n"), 60_000, None), None);
+    let torn = format!("{{\"at\":0}}\n{}", &long[..long.len() - 9]);
+    assert_eq!(missing(&torn, 60_000, None), Some((60_000, true)));
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn a_turn_ends_with_the_refusal_of_all_calls() {
 
 #[test]
 fn what_cannot_be_read_at_the_end_makes_the_phase_uncertain() {
-    let image = format!(r#"{{"image":"{}"}}"#, "x".repeat(2 << 20));
+    let image = format!(r#"{{"image":"{}"}}"#, "x".repeat(17 << 20));
     check_phase(&[PROMPT, END, &image], None, (None, None));
     check_phase(
         &[PROMPT, &image, REPLY],
@@ -231,6 +231,34 @@ fn what_cannot_be_read_at_the_end_makes_the_phase_uncertain() {
     let mut lines = vec![PROMPT];
     lines.extend(std::iter::repeat_n(aside.as_str(), 600));
     check_phase(&lines, None, (None, None));
+}
+
+#[test]
+fn a_last_record_of_megabytes_is_the_last_record() {
+    let image = "x".repeat(3 << 20);
+    let long = format!(r#"{{"at":8,"prompt":"see","step":"begun","image":"{image}"}}"#);
+    let counted = r#"{"at":7,"tokens":{"context":3}}"#;
+    let last = |lines: &[&str]| {
+        let (_directory, file) = file_of(lines);
+        let found = DIALECT.read(&file, &mut BadLines::default()).unwrap();
+        let at_ms = found.last_activity_at_ms;
+        assert_eq!(DIALECT.last_at_ms(&file).unwrap(), at_ms);
+        assert_eq!(DIALECT.said(file.path()).last_at_ms, at_ms);
+        let model = found.model.is_some();
+        let context = found.context.map(|context| context.tokens);
+        (at_ms, found.phase, model, context)
+    };
+    let working = (Some(8), Some(Phase::Working), true, Some(3));
+    assert_eq!(last(&[PROMPT, REPLY, counted, &long]), working);
+    // Several, and something beside the conversation behind them.
+    let title = r#"{"title":"t"}"#;
+    assert_eq!(last(&[REPLY, counted, &long, &long, title]), working);
+    // A crash has left NUL bytes, or half a record.
+    let idle = (Some(7), Some(Phase::Idle), true, Some(3));
+    let nul = "\0".repeat(3 << 20);
+    assert_eq!(last(&[PROMPT, REPLY, counted, END, &nul]), idle);
+    let half = &long[..long.len() - 9];
+    assert_eq!(last(&[PROMPT, REPLY, counted, END, half]), idle);
 }
 
 #[test]
