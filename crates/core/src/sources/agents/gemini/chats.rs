@@ -1,7 +1,7 @@
 //! The sessions of one project, by the files in its folder `chats`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
 
@@ -51,10 +51,11 @@ impl Scanning<'_> {
                 Ok(facts) => match &facts.header {
                     Some(header) if header.is_subagent => {}
                     Some(header) => {
-                        // The first file by name has the messages; a later file shows that
-                        // the session was resumed.
                         let chat = chat_of(&mut by_id, header.id.clone());
-                        chat.path.get_or_insert(path);
+                        chat.path = Some(match chat.path.take() {
+                            Some(first) => newest(first, path),
+                            None => path,
+                        });
                         chat.add(facts);
                     }
                     None => without_header.push((name, path, facts)),
@@ -77,6 +78,17 @@ impl Scanning<'_> {
             add_removed(&mut by_id, &names, prompts, since);
         }
         by_id.into_values().collect()
+    }
+}
+
+/// Of two files of one session, the one with the newest message; of equal ones the first by
+/// name. A resumed session has a second file without messages, or, if an early release began it,
+/// its whole conversation in a second file that is continued.
+fn newest(first: PathBuf, second: PathBuf) -> PathBuf {
+    if chat::said(&second) > chat::said(&first) {
+        second
+    } else {
+        first
     }
 }
 
