@@ -1,5 +1,7 @@
 //! Counts a transcript, from its beginning or from where counting stopped.
 
+use std::path::Path;
+
 use memchr::memmem::Finder;
 use serde_json::Value;
 
@@ -88,7 +90,7 @@ impl Counting {
             ..Tally::default()
         };
         for record in records {
-            self.add_record(record, &mut tally);
+            self.add_record(record, None, &mut tally);
         }
         tally
     }
@@ -117,7 +119,7 @@ impl Counting {
             return Ok(());
         }
         if line.sparse_value_into(self.keys, record).is_some() {
-            self.add_record(record, tally);
+            self.add_record(record, Some(file.path()), tally);
             return Ok(());
         }
         let json = line.json();
@@ -125,16 +127,24 @@ impl Counting {
             tally.lost_lines = tally.lost_lines.saturating_add(1);
         }
         for record in &json.values {
-            self.add_record(record, tally);
+            self.add_record(record, Some(file.path()), tally);
         }
         Ok(())
     }
 
-    fn add_record(&self, record: &Value, tally: &mut Tally) {
-        tally.add(&(self.dialect.record)(record), self.copies_keep_dates);
+    fn add_record(&self, record: &Value, transcript: Option<&Path>, tally: &mut Tally) {
         let messages = self.messages.map(|messages| messages(record));
-        for message in messages.unwrap_or_default() {
-            tally.add(&(self.dialect.record)(message), self.copies_keep_dates);
+        for record in std::iter::once(record).chain(messages.unwrap_or_default()) {
+            let mut record = (self.dialect.record)(record);
+            let user = record.used_by.zip(transcript);
+            record.is_copied |= user.is_some_and(|(session, path)| !is_named_after(path, session));
+            tally.add(&record, self.copies_keep_dates);
         }
     }
+}
+
+/// A transcript, or a folder above it, has the session's id as its name.
+fn is_named_after(transcript: &Path, session: &str) -> bool {
+    let path = transcript.with_extension("");
+    path.iter().any(|name| name == session)
 }

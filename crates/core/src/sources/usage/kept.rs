@@ -15,7 +15,7 @@ use crate::sources::transcript::Cursor;
 
 /// The version of the format and of what counting means. What another version kept is
 /// counted again.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What was counted of the files of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -89,6 +89,9 @@ impl Tally {
             let at_ms = record.at_ms.or(record.born_at_ms);
             self.copied_until_ms = at_ms.map(|at| at.saturating_add(COPYING_MS));
         }
+        if record.ends_copy {
+            self.forget_sums();
+        }
         let Some(counted) = &record.tokens else {
             return;
         };
@@ -102,6 +105,14 @@ impl Tally {
             let slot = self.slot(record, &sums);
             self.count(record.request, slot, sums);
         }
+    }
+
+    /// What was counted so far is another session's.
+    fn forget_sums(&mut self) {
+        self.sums.clear();
+        self.lost_lines = 0;
+        self.open.clear();
+        self.requests.clear();
     }
 
     /// What was used since the last total. The first one begins with what came before the

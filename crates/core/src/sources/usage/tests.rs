@@ -208,7 +208,7 @@ fn other_agents_count_each_request_once() {
     assert_eq!(numbers(&count("gemini", &gemini)), [234, 1000, 0, 56, 1]);
     let usage = json!({"type": "session.usage_record", "data": {"usage": {
         "model": "gpt-5", "inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000,
-        "accounting": {"sourceSessionId": "s", "sequence": 1, "usageId": "u"}}}});
+        "accounting": {"sourceSessionId": "transcript", "sequence": 1, "usageId": "u"}}}});
     let total = json!({"inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000});
     let shutdown = json!({"type": "session.shutdown", "data": {"modelMetrics": {
         "gpt-5": {"requests": {"count": 1}, "usage": total}}}});
@@ -223,6 +223,38 @@ fn other_agents_count_each_request_once() {
         numbers(&count("kimi-cli", &[status])),
         [234, 1000, 0, 56, 1]
     );
+}
+
+#[test]
+fn what_a_fork_copied_counts_in_the_other_session_alone() {
+    let step = |at: i64| {
+        json!({"type": "context.append_loop_event", "time": at, "event": {"type": "step.end",
+            "usage": {"inputOther": 234, "inputCacheRead": 1000, "inputCacheCreation": 0, "output": 56}}})
+    };
+    let forked = json!({"type": "forked", "agentId": "main", "time": 5});
+    let kimi = [step(1), forked.clone(), step(2), step(3), forked, step(6)];
+    assert_eq!(numbers(&count("kimi-code", &kimi)), [234, 1000, 0, 56, 1]);
+    // Kept between the records, it is the same.
+    let made = Made::new("kimi-code");
+    let mut counted = None;
+    for record in &kimi {
+        made.append(format!("{record}\n").as_bytes());
+        counted = Some(made.count(counted));
+    }
+    let tally = counted.unwrap().tally;
+    assert_eq!(numbers(&tally), [234, 1000, 0, 56, 1]);
+    // Copilot's sub-agents are sessions of their own there.
+    let usage = |id: &str, session: &str, agent: Option<&str>| {
+        json!({"type": "session.usage_record", "agentId": agent, "data": {"usage": {
+            "inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000,
+            "accounting": {"sourceSessionId": session, "usageId": id}}}})
+    };
+    let copilot = [
+        usage("a", "other", None),
+        usage("b", "transcript", None),
+        usage("c", "sub", Some("agent")),
+    ];
+    assert_eq!(numbers(&count("copilot", &copilot)), [468, 2000, 0, 112, 2]);
 }
 
 fn count_whole(agent: &str, records: &[Value], born_at_ms: i64) -> Tally {
@@ -367,7 +399,7 @@ fn what_a_cache_kept_is_read_as_it_was_and_what_is_damaged_is_nothing() {
     }
     let other = String::from_utf8(bytes)
         .unwrap()
-        .replacen("\"version\":2", "\"version\":0", 1);
+        .replacen("\"version\":3", "\"version\":0", 1);
     assert_eq!(Shelf::parse(other.as_bytes()), Shelf::default());
 }
 

@@ -62,12 +62,15 @@ fn record_of(event: &Value) -> Record<'_> {
         ..Record::default()
     };
     let kind = text("/type").unwrap_or_default();
+    let is_of_sub_agent = event.get("agentId").is_some_and(|id| !id.is_null());
     if kind == "session.usage_record" {
         found.tokens = value_at(event, "/data/usage").map(tokens_in);
         found.request = text("/data/usage/accounting/usageId").or(text("/data/usageId"));
         found.counted_model = text("/data/usage/model");
+        // A sub-agent is a session of its own there.
+        let user = text("/data/usage/accounting/sourceSessionId");
+        found.used_by = user.filter(|_| !is_of_sub_agent);
     }
-    let is_of_sub_agent = event.get("agentId").is_some_and(|id| !id.is_null());
     let purpose = text("/data/usage/interactionType").or(text("/data/interactionType"));
     if let Some(tokens) = &mut found.tokens
         && (is_of_sub_agent || purpose.is_some_and(|purpose| purpose != CONVERSATION))

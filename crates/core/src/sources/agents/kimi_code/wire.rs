@@ -25,6 +25,10 @@ const CONVERSATION: &[&str] = &[
 /// The `event` of records within a turn.
 const LOOP: &str = "context.append_loop_event";
 
+/// A fork begins with the whole wire file of the other session and this record (seen in Kimi
+/// Code 2.1.0, 2026-11).
+const FORKED: &str = "forked";
+
 /// When things happened in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Dates {
@@ -55,7 +59,12 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 pub(super) const COUNTING: Counting = Counting::of(
     &DIALECT,
-    &["\"step.end\"", "\"llm.request\"", "\"metadata\""],
+    &[
+        "\"step.end\"",
+        "\"llm.request\"",
+        "\"metadata\"",
+        "\"forked\"",
+    ],
 );
 
 fn record_of(record: &Value) -> Record<'_> {
@@ -66,6 +75,7 @@ fn record_of(record: &Value) -> Record<'_> {
         at_ms: at_ms(record).or(born_at_ms),
         is_aside: !CONVERSATION.iter().any(|prefix| kind.starts_with(prefix)),
         born_at_ms,
+        ends_copy: kind == FORKED,
         step: step_of(record),
         ..Record::default()
     };

@@ -49,6 +49,11 @@ pub(crate) struct Record<'a> {
     pub(crate) is_copied: bool,
     /// A copy of another session follows at once.
     pub(crate) begins_copy: bool,
+    /// All records before it were copied from another session.
+    pub(crate) ends_copy: bool,
+    /// The session that used the tokens, where the agent records that: another one than the
+    /// transcript's if the record was copied.
+    pub(crate) used_by: Option<&'a str>,
     /// The context was replaced here, mostly by a summary of the earlier context.
     pub(crate) is_compaction: bool,
 }
