@@ -80,7 +80,9 @@ fn record_of(record: &Value) -> Record<'_> {
         ..Record::default()
     };
     match (kind, text("/event/type").unwrap_or_default()) {
-        ("turn.prompt", _) => found.typed = texts_in(record.get("input")).collect(),
+        ("turn.prompt", _) if is_of_a_person(record) => {
+            found.typed = texts_in(record.get("input")).collect();
+        }
         ("llm.request", _) => found.model = text("/model"),
         (LOOP, "content.part") => found.reply = texts_in(value_at(record, "/event/part")).collect(),
         (LOOP, "tool.call") => found.calls.extend(text("/event/name")),
@@ -103,7 +105,8 @@ fn record_of(record: &Value) -> Record<'_> {
 pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError> {
     let created_at_ms = find_first(file, HEAD_BOUNDS, created_at_ms)?;
     let prompted = find_first(file, HEAD_BOUNDS, |record| {
-        (text_at(record, "/type")? == "turn.prompt").then(|| at_ms(record))
+        let is_prompt = text_at(record, "/type")? == "turn.prompt" && is_of_a_person(record);
+        is_prompt.then(|| at_ms(record))
     })?;
     let last_at_ms = DIALECT.last_at_ms(file)?;
     let missing = DIALECT.missing_end(file, last_at_ms.or(created_at_ms))?;
@@ -137,6 +140,12 @@ fn step_of(record: &Value) -> Step<'_> {
         // Also records that are added to the context between two turns.
         _ => Step::Aside,
     }
+}
+
+/// A person sent the prompt. Others come from timers, background tasks, skills or Kimi Code
+/// itself; earlier releases do not record from where.
+fn is_of_a_person(prompt: &Value) -> bool {
+    text_at(prompt, "/origin/kind").is_none_or(|kind| kind == "user")
 }
 
 /// The date of a record, in milliseconds since 1970.

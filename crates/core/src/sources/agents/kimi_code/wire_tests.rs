@@ -110,3 +110,24 @@ fn context_and_requests_are_counted_apart() {
     };
     assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }
+
+#[test]
+fn only_what_a_person_sent_is_a_prompt() {
+    let from = |kind: &str, text: &str| {
+        format!(
+            r#"{{"type":"turn.prompt","origin":{{"kind":"{kind}"}},"input":[{{"type":"text","text":"{text}"}}],"time":1795813271300}}"#
+        )
+    };
+    let (init, job) = (from("system_trigger", "init"), from("cron_job", "check"));
+    let typed = from("user", "fix it");
+    assert_eq!(
+        messages_in(&DIALECT, &[METADATA, &init, &typed, &job]),
+        ["fix it"]
+    );
+    let title = described(&[METADATA, &init, &typed]).title;
+    assert_eq!(title.as_deref(), Some("fix it"));
+    // The turn has begun all the same.
+    check_phase(&[METADATA, &job], (Phase::Working, None));
+    let (_directory, file) = file_of(&[METADATA, &init, SAID]);
+    assert_eq!(read_dates(&file).expect("dates").prompted_at_ms, None);
+}
