@@ -69,7 +69,10 @@ fn record_of(record: &Value) -> Record<'_> {
         // It is no message.
         return found;
     }
-    let texts: Vec<&str> = texts_in(record.get("content")).collect();
+    // What was typed is beside the content where that has more: files, or a command's text.
+    let mut contents = ["displayContent", "content"].into_iter();
+    let content = contents.find_map(|key| record.get(key).filter(|content| !content.is_null()));
+    let texts: Vec<&str> = texts_in(content).collect();
     let first = texts.first();
     let is_cancelled = first.is_some_and(|text| text.starts_with(CANCELLED));
     match text("/type") {

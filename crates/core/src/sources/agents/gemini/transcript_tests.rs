@@ -125,3 +125,13 @@ fn the_first_prompt_is_what_a_person_typed() {
         Some("hello one")
     );
 }
+
+#[test]
+fn what_was_typed_is_shown_and_not_what_was_put_in() {
+    let file = r#"{"id":"p","timestamp":"2026-11-27T20:53:27.000Z","type":"user","content":[{"text":"why is @key.pem refused?"},{"text":"-----BEGIN PRIVATE KEY-----"}],"displayContent":[{"text":"why is @key.pem refused?"}]}"#;
+    let command = r#"{"id":"q","timestamp":"2026-11-27T20:53:28.000Z","type":"user","content":[{"text":"You are a careful reviewer."}],"displayContent":"/review it"}"#;
+    let described = description(&[HEADER, CONTEXT, file, REPLY]);
+    assert_eq!(described.title.as_deref(), Some("why is @key.pem refused?"));
+    let messages = messages_in(&DIALECT, &[HEADER, CONTEXT, file, command]);
+    assert_eq!(messages, ["why is @key.pem refused?", "/review it"]);
+}
