@@ -9,6 +9,7 @@
 //! | `sessions/PID.json` | half a second to three after launch, before any prompt | PID, start, session, directory, kind; what it is doing | removed; **stays after SIGKILL**, until the next start |
 //! | `sessions/PID.HASH.key`, `….key.tmp.HEX` | just before the record (2.1.332) | a token: never read here | as the record |
 //! | `projects/ENCODED/SESSION.jsonl` | at the first prompt; by `/clear` at once | the conversation | stays |
+//! | `projects/ENCODED/SESSION/custom-title.json` | by `/rename` (2.1.332) | the title | stays |
 //! | `projects/ENCODED/SESSION/subagents/agent-ID.jsonl`, `.meta.json` | when a sub-agent starts | its conversation | stays |
 //! | `daemon/roster.json` | by `--bg` | workers (`pid` is the terminal host, `replPid` in 2.1.332 the session), and tokens: never read here | stays |
 //!

@@ -26,7 +26,7 @@ const FOLDERS_MAX: usize = 256;
 /// How many files of sub-agents beside sessions are opened in one project
 /// folder. Versions before 2.1 or so left them there.
 const BESIDE_MAX: usize = 256;
-/// How large the description of a sub-agent may be, in bytes.
+/// How large the description of a sub-agent or the title of a session may be, in bytes.
 const META_BYTES_MAX: u64 = 64 * 1024;
 
 /// A sub-agent's conversation.
@@ -97,8 +97,13 @@ pub(super) fn beside_sessions(transcripts: &[PathBuf]) -> Vec<(SessionId, SubAge
 /// The task of a sub-agent: `agent-ID.meta.json`.
 pub(super) fn title(transcript: &Path) -> Option<String> {
     let meta = transcript.with_extension("meta.json");
-    let file = read_regular(&meta, META_BYTES_MAX, Links::Refuse).ok()?;
+    text_in(&meta, &["description", "agentType"])
+}
+
+/// The first of these texts in a small file with an object.
+pub(super) fn text_in(path: &Path, keys: &[&str]) -> Option<String> {
+    let file = read_regular(path, META_BYTES_MAX, Links::Refuse).ok()?;
     let object = StrictObject::parse(&file.bytes).ok()?;
-    let text = |key| object.opt_string(key).ok().flatten().and_then(one_line);
-    text("description").or_else(|| text("agentType"))
+    let text = |key: &&str| object.opt_string(key).ok().flatten().and_then(one_line);
+    keys.iter().find_map(text)
 }

@@ -192,6 +192,9 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     let problem = reader.problem();
     let mut found = joined(tail, head);
     found.is_headless = sketch.is_headless.or(found.is_headless);
+    if reader.titles.custom.is_none() && sketch.parent.is_none() {
+        reader.titles.custom = custom_title(path);
+    }
     reader.titles.add_to(&mut found);
     if !has_moved {
         found.work_dir = sketch.work_dir.clone().or(found.work_dir);
@@ -205,6 +208,13 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
         found.is_title_a_prompt = false;
     }
     Ok(found_at(&AGENT, path, found, problem))
+}
+
+/// The title that a person gave the session of a transcript, which stands in the session's
+/// folder too (seen in Claude Code 2.1.332, 2026-11).
+fn custom_title(transcript: &Path) -> Option<String> {
+    let path = transcript.with_extension("").join("custom-title.json");
+    subagents::text_in(&path, &["customTitle"])
 }
 
 /// The records of one conversation: of a sub-agent, or of a person.

@@ -147,6 +147,22 @@ fn a_title_that_was_given_comes_before_one_that_was_made_and_before_a_prompt() {
     check_title(&[custom, again], Some("mine now"), false);
 }
 
+#[test]
+fn a_given_title_far_from_both_ends_stands_in_the_folder_of_the_session() {
+    let made = Made::new();
+    let title = |records: &[Value]| made.write(lines(records)).describe().found.title;
+    let folder = made.path().with_extension("");
+    fs::create_dir_all(&folder).unwrap();
+    let kept = json!({"customTitle": "mine", "by": "user", "at": 5});
+    fs::write(folder.join("custom-title.json"), kept.to_string()).unwrap();
+    assert_eq!(title(&[prompt(1, "typed")]).as_deref(), Some("mine"));
+    let custom = json!({"type": "custom-title", "customTitle": "mine now", "sessionId": ID});
+    let found = title(&[prompt(1, "typed"), custom]);
+    assert_eq!(found.as_deref(), Some("mine now"));
+    fs::write(folder.join("custom-title.json"), "{").unwrap();
+    assert_eq!(title(&[prompt(1, "typed")]).as_deref(), Some("typed"));
+}
+
 /// Older releases begin a file with the summaries of other sessions.
 #[test]
 fn a_summary_of_another_session_is_no_title() {
