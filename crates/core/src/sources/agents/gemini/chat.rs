@@ -24,10 +24,11 @@ use crate::sources::transcript::{
     TranscriptFile,
 };
 
-/// How much of the beginning is read for the header.
+/// How much of the beginning is read for the header. There may be blank lines before it, or
+/// NUL bytes that a crash has left.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
-    lines_max: 2,
+    lines_max: 64,
 };
 /// How far back from the end prompts are looked for.
 const PROMPTS_BOUNDS: TailBounds = TailBounds {
@@ -195,7 +196,6 @@ impl ChatFacts {
 }
 
 fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
-    // The first line may be blank, or NUL bytes that a crash has left.
     let first = dialect::find_first(file, HEADER_BOUNDS, |record| Some(header_in(record)))?;
     Ok(first.flatten())
 }

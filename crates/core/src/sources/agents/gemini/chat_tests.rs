@@ -57,7 +57,7 @@ fn a_header_may_follow_a_line_that_a_crash_has_left() {
     let path = directory
         .path()
         .join("session-2026-11-27T20-53-5db42c53.jsonl");
-    for first in ["", "\n", "\0\0\0\n"] {
+    for first in ["", "\n", "\n\r\n\n", "\0\0\0\n"] {
         std::fs::write(&path, format!("{first}{}\n{PROMPT}\n", header())).expect("a file");
         let found = read_header(&path).expect("a chat").expect("a header");
         assert_eq!(found.id.as_str(), ID, "{first:?}");

@@ -15,11 +15,11 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
 use crate::sources::usage::Counting;
 
-/// How much of the beginning is read for the header. The first line may be blank, or NUL bytes
-/// that a crash has left.
+/// How much of the beginning is read for the header. There may be blank lines before it, or
+/// NUL bytes that a crash has left.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
-    lines_max: 2,
+    lines_max: 64,
 };
 /// How far back a prompt is looked for if there is none near the end: a turn may have
 /// written much since.

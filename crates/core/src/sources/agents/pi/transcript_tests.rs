@@ -66,7 +66,7 @@ fn a_header_may_follow_a_line_that_a_crash_has_left() {
     let of = |lines: &[&str]| header(&file_of(lines).1).expect("a file");
     let sound = of(&[HEADER, PROMPT]);
     assert!(sound.is_some());
-    for first in ["", "\0\0\0"] {
+    for first in ["", "\n\r\n", "\0\0\0"] {
         assert_eq!(of(&[first, HEADER, PROMPT]), sound, "{first:?}");
     }
     assert_eq!(of(&[PROMPT, HEADER]), None);
