@@ -25,6 +25,9 @@ use crate::machine::mounts::{Mounts, Table};
 const DIRECTORIES_MAX: usize = 10_000;
 /// How many names are walked for one path, those of its links included.
 const NAMES_MAX: usize = 512;
+/// How long a path may be, in bytes: the kernel takes no longer one (`PATH_MAX`,
+/// path_resolution(7)).
+const PATH_BYTES_MAX: usize = 4096;
 /// How many links are followed for one path, as the kernel does (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
@@ -47,8 +50,8 @@ pub enum WhyNot {
     /// It is relative, so that it means different paths.
     #[error("it is not absolute")]
     Relative,
-    /// It has too many names or links.
-    #[error("it has more than {NAMES_MAX} names or {LINKS_MAX} links")]
+    /// It is too long, or has too many names or links.
+    #[error("it has more than {PATH_BYTES_MAX} bytes, {NAMES_MAX} names or {LINKS_MAX} links")]
     TooLong,
     /// It leads through a link of `/proc`, which is followed without its text.
     #[error("it leads through a link in `{}`", of.display())]
@@ -271,6 +274,9 @@ impl<'a> Walk<'a> {
     }
 
     fn to(&mut self, path: &Path) -> Arc<Walked> {
+        if path.as_os_str().len() > PATH_BYTES_MAX {
+            return self.barred(path.to_owned(), None, WhyNot::TooLong);
+        }
         if let Some(known) = self.known.directories.get(path.as_os_str()) {
             return Arc::clone(known);
         }

@@ -124,6 +124,10 @@ fn what_can_not_be_walked_is_not_touched() {
     assert_eq!(mounts.touchable(Path::new("app")), Err(WhyNot::Relative));
     let long = world.at(&"x/".repeat(NAMES_MAX + 8));
     assert_eq!(mounts.touchable(&long), Err(WhyNot::TooLong));
+    // Nothing is remembered of a path that no file can have.
+    let endless = PathBuf::from("/x".repeat(PATH_BYTES_MAX));
+    assert_eq!(mounts.touchable(&endless), Err(WhyNot::TooLong));
+    assert!(!mounts.known().directories.contains_key(endless.as_os_str()));
     if Path::new("/proc/self/cwd").exists() {
         // The kernel follows it wherever it leads, and its text may mean another place.
         let here = Mounts::of_this_machine().touchable(Path::new("/proc/1/cwd/x"));
