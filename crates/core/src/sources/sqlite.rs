@@ -57,6 +57,11 @@ const FORMAT_VERSIONS: std::ops::Range<usize> = 18..20;
 /// The first bytes of a rollback journal while a transaction is open.
 const JOURNAL_MAGIC: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
+/// Why pages are not read while the journal is like that. Whether a writer is at work can't be
+/// seen without taking its locks.
+const IN_TRANSACTION: &str = "its `-journal` has an open transaction: a process is writing, or \
+                              died while it wrote";
+
 /// Why a database could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -64,6 +69,12 @@ pub(crate) enum SqliteError {
     /// One of its files could not be read.
     #[error(transparent)]
     File(#[from] ReadFileError),
+    /// A transaction is open in its rollback journal.
+    #[error("cannot read database `{}`: {IN_TRANSACTION}", path.display())]
+    InTransaction {
+        /// The database.
+        path: PathBuf,
+    },
     /// It changed during each read.
     #[error(
         "cannot read database `{}`: it was being changed in each of {ATTEMPTS_MAX} attempts",
@@ -96,6 +107,7 @@ impl SqliteError {
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::File(error) => error.reason(),
+            Self::InTransaction { .. } => IN_TRANSACTION.to_owned(),
             Self::Busy { .. } => {
                 format!("it was being changed in each of {ATTEMPTS_MAX} attempts to read it")
             }
@@ -125,8 +137,12 @@ impl Database {
                 return Self::of_image(path, &image);
             }
         }
+        let is_in_transaction = is_in_transaction(&beside(path, "-journal"))?;
         let path = path.to_owned();
-        Err(SqliteError::Busy { path })
+        Err(match is_in_transaction {
+            true => SqliteError::InTransaction { path },
+            false => SqliteError::Busy { path },
+        })
     }
 
     fn of_image(path: &Path, image: &[u8]) -> Result<Self, SqliteError> {
