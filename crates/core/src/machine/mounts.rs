@@ -96,7 +96,8 @@ impl Mounts {
     }
 
     /// The file system that `path` lies on. Without a table, as on some platforms, a file counts
-    /// as local.
+    /// as local. The last name is not followed: whether a path can be touched is for
+    /// [`Mounts::touchable`].
     #[must_use]
     pub fn placement_of(&self, path: &Path) -> Placement {
         self.mount_of(path)
