@@ -81,11 +81,13 @@ impl Scanning<'_> {
     }
 }
 
-/// Of two files of one session, the one with the newest message; of equal ones the first by
-/// name. A resumed session has a second file without messages, or, if an early release began it,
-/// its whole conversation in a second file that is continued.
+/// Of two files of one session, the one with the newest message; of equal ones the one with
+/// lines, in which tokens are counted, and then the first by name. A resumed session has a
+/// second file without messages, or, if an early release began it, its whole conversation in a
+/// second file that is continued.
 fn newest(first: PathBuf, second: PathBuf) -> PathBuf {
-    if chat::said(&second) > chat::said(&first) {
+    let rank = |path: &Path| (chat::said(path), !chat::is_object(path));
+    if rank(&second) > rank(&first) {
         second
     } else {
         first
