@@ -72,15 +72,6 @@ pub struct Switch {
     pub may_be_left: bool,
 }
 
-/// A process moved to a session that is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
-    /// When it was launched, in milliseconds since 1970.
-    pub launched_at_ms: i64,
-    /// When it moved.
-    pub at_ms: i64,
-}
-
 /// Who may serve a session that no process claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclaimed {

@@ -33,7 +33,7 @@ use whosup_sidecar::{AgentId, SessionId};
 pub use self::account_limit::{AccountLimit, LimitRecord};
 pub(crate) use self::agent_process::is_prefix_of;
 pub use self::agent_process::{AgentProcess, LaunchedIn, Role};
-pub use self::clue::{Clue, ClueKind, Lost, Switch, Unclaimed, Visit};
+pub use self::clue::{Clue, ClueKind, Switch, Unclaimed, Visit};
 pub use self::command_line::CommandLine;
 pub(crate) use self::command_line::{Form, Is, Named};
 pub use self::description::{Context, Description, Message, MessageRole, TurnTokens};

@@ -9,7 +9,7 @@ use whosup_sidecar::SessionId;
 use super::{Description, Invocation, LiveTime};
 use crate::adapter::claim::{Evidence, SessionKey};
 use crate::adapter::phase::{Phase, PhaseFact};
-use crate::adapter::{Clue, Lost, Switch, Unclaimed, Visit};
+use crate::adapter::{Clue, Switch, Unclaimed, Visit};
 
 /// What a scan finds out about a session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +55,9 @@ pub struct Sketch {
     pub prompted_at_ms: Option<i64>,
     /// Visits of processes that were launched with this or another session.
     pub visits: Vec<Visit>,
-    /// Moves of processes that were launched with it to unknown sessions.
-    pub lost: Vec<Lost>,
+    /// When processes were launched with it that moved to unknown sessions, in milliseconds
+    /// since 1970.
+    pub lost_launches_ms: Vec<i64>,
     /// What a terminal shows for it, if that is not the title.
     pub terminal_title: Option<String>,
     /// Only a terminal that shows its title makes it a row.
@@ -133,7 +134,7 @@ impl Sketch {
             switched: None,
             prompted_at_ms: None,
             visits: Vec::new(),
-            lost: Vec::new(),
+            lost_launches_ms: Vec::new(),
             terminal_title: None,
             matters_only_if_shown: false,
             client: None,
@@ -180,7 +181,7 @@ impl Sketch {
         self.switched = self.switched.max(other.switched);
         self.prompted_at_ms = self.prompted_at_ms.max(other.prompted_at_ms);
         self.visits.extend(other.visits);
-        self.lost.extend(other.lost);
+        self.lost_launches_ms.extend(other.lost_launches_ms);
         self.client = self.client.take().or(other.client);
         self.terminal_title = self.terminal_title.take().or(other.terminal_title);
         self.is_provisional &= other.is_provisional;

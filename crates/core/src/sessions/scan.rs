@@ -28,7 +28,7 @@ use crate::sources::dismissal::Dismissals;
 use crate::sources::future_dates;
 use crate::sources::panes::Panes;
 use crate::sources::recognize::{
-    AgentProcesses, PossibleProcess, Users, find_agent_processes, homes, leave_out_others,
+    AgentProcesses, Users, find_agent_processes, homes, leave_out_others,
 };
 use crate::sources::record::{name_homes_alike, scan_records};
 
@@ -69,7 +69,6 @@ pub struct Scanned<'a> {
     machine: &'a Machine,
     depth: Depth,
     processes: Vec<AgentProcess>,
-    possible: Vec<PossibleProcess>,
     /// What the verdicts were made from, if that is wanted and not too much.
     pub judged: Option<Judged>,
     /// What was found.
@@ -217,7 +216,6 @@ fn look<'a>(
         machine,
         depth: scope.depth.clone(),
         processes,
-        possible,
         judged,
         snapshot,
     }
@@ -391,12 +389,6 @@ impl Scanned<'_> {
     #[must_use]
     pub fn processes(&self) -> &[AgentProcess] {
         &self.processes
-    }
-
-    /// Every process that no adapter recognized and that may be an agent.
-    #[must_use]
-    pub fn possible_processes(&self) -> &[PossibleProcess] {
-        &self.possible
     }
 
     /// Describes sessions of this look from their own files.

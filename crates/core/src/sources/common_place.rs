@@ -24,7 +24,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents;
 use crate::sources::agents::kit::folder::is_directory;
-use crate::sources::agents::kit::folder::{list_outside_homes, names_in};
+use crate::sources::agents::kit::folder::list_outside_homes;
 use crate::sources::agents::kit::sidecar_facts;
 use crate::sources::trust::trust_of;
 
@@ -55,17 +55,6 @@ pub fn root(environment: &Environment) -> Option<PathBuf> {
 #[must_use]
 pub fn has_agent(environment: &Environment, agent: &AgentId) -> bool {
     root(environment).is_some_and(|root| is_directory(&root.join(agent.as_str())))
-}
-
-/// The agents without an adapter that have a directory in the common place, by
-/// name.
-#[must_use]
-pub fn other_agents(environment: &Environment) -> Vec<AgentId> {
-    let names = root(environment).and_then(|root| names_in(&root, AGENTS_MAX).ok());
-    let names = names.unwrap_or_default();
-    let ids = names.texts().filter_map(|name| AgentId::parse(name).ok());
-    ids.filter(|agent| agents::adapter(agent).is_none() && has_agent(environment, agent))
-        .collect()
 }
 
 impl CommonPlace {

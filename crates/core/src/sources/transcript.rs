@@ -114,14 +114,6 @@ pub enum TranscriptError {
         /// The file.
         path: PathBuf,
     },
-    /// No line begins at the offset that was given.
-    #[error("cannot read `{}` from offset {offset}: no line begins there", path.display())]
-    NotLineStart {
-        /// The file.
-        path: PathBuf,
-        /// The offset, in bytes.
-        offset: u64,
-    },
 }
 
 impl TranscriptError {
@@ -131,7 +123,6 @@ impl TranscriptError {
         match self {
             Self::File(error) => error.reason(),
             Self::Shrunk { .. } => "it became shorter while it was read".to_owned(),
-            Self::NotLineStart { offset, .. } => format!("no line begins at offset {offset}"),
         }
     }
 }
@@ -156,7 +147,9 @@ impl TranscriptError {
 /// assert_eq!(last.json().values[0]["model"], "b");
 ///
 /// // Later: only what was appended.
-/// let cursor = file.cursor_at(torn.offset)?;
+/// let mut whole = file.appended(&file.cursor_at_start())?;
+/// while whole.next_line()?.is_some() {}
+/// let cursor = whole.cursor()?;
 /// std::fs::write(&path, "{\"model\":\"a\"}\n{\"model\":\"b\"}\n{\"model\":\"c\"}\n")?;
 /// let mut appended = file.appended(&cursor)?;
 /// let line = appended.next_line()?.unwrap();

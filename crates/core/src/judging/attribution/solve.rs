@@ -75,8 +75,6 @@ pub(super) enum Because {
 pub(super) struct SessionDates {
     /// When it was born, as far as is known.
     pub(super) born_ms: Option<i64>,
-    /// When something was last recorded in it, as far as is known.
-    pub(super) last_ms: Option<i64>,
     /// The latest that something can have happened in it.
     pub(super) latest_ms: Option<i64>,
 }

@@ -39,7 +39,6 @@ fn named(process: usize, session: usize, at_ms: i64) -> Pair {
 fn dates(last_ms: &[i64]) -> Vec<SessionDates> {
     let dates = last_ms.iter().map(|last| SessionDates {
         born_ms: None,
-        last_ms: Some(*last),
         latest_ms: Some(*last),
     });
     dates.collect()

@@ -14,13 +14,12 @@ use crate::adapter::claim::SessionKey;
 use crate::adapter::{ClueKind, Switch, Unclaimed, Visit};
 use crate::sessions::merge::{Draft, Parts};
 
-/// When something was and may have been recorded in a session last.
+/// When a session was born, and the latest that something can have happened in it.
 pub(super) fn dates(draft: &Draft) -> SessionDates {
     let sketch = &draft.sketch;
     let last_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
     SessionDates {
         born_ms: sketch.born_at_ms,
-        last_ms,
         latest_ms: last_ms.max(sketch.perhaps_until_ms),
     }
 }
@@ -171,8 +170,7 @@ impl Table {
             let Some((first, begun)) = rows.get(first) else {
                 continue;
             };
-            let mut lost = begun.sketch.lost.iter();
-            if lost.any(|lost| lost.launched_at_ms == begun_at_ms) {
+            if begun.sketch.lost_launches_ms.contains(&begun_at_ms) {
                 self.lost.insert(process);
             }
             for (session, (key, draft)) in rows.iter().enumerate() {

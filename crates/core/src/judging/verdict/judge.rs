@@ -150,14 +150,6 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
     if is_table_foreign {
         return Verdict::Unknown(UnknownBecause::ProcNotOurs);
     }
-    match claim.subject {
-        Subject::Released => return Verdict::Exited(ExitedBecause::Released),
-        Subject::Gone => return Verdict::Exited(ExitedBecause::RecordedGone),
-        _ => {}
-    }
-    if matches!(claim.trust, Trust::Untrusted { .. }) {
-        return Verdict::Unknown(UnknownBecause::UntrustedClaim);
-    }
     let judging = Judging {
         claim,
         observed,
@@ -168,8 +160,11 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
     };
     match claim.subject {
         Subject::Released => Verdict::Exited(ExitedBecause::Released),
-        Subject::Unreadable => Verdict::Unknown(UnknownBecause::Unreadable),
         Subject::Gone => Verdict::Exited(ExitedBecause::RecordedGone),
+        _ if matches!(claim.trust, Trust::Untrusted { .. }) => {
+            Verdict::Unknown(UnknownBecause::UntrustedClaim)
+        }
+        Subject::Unreadable => Verdict::Unknown(UnknownBecause::Unreadable),
         Subject::Holder(_) => judging.holder(),
         Subject::LockFree { is_everyone_asked } => judging.free_lock(is_everyone_asked),
         Subject::NotFound => Verdict::Unknown(UnknownBecause::OwnerNotFound),

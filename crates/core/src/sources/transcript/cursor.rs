@@ -119,27 +119,6 @@ impl TranscriptFile {
         start_of(self.facts())
     }
 
-    /// A cursor at the beginning of a line: at 0, at a line's `offset`, or at
-    /// the `end` of a line that is not torn.
-    ///
-    /// # Errors
-    ///
-    /// [`TranscriptError::NotLineStart`] if no line begins there;
-    /// [`TranscriptError::File`] if the file can't be read.
-    pub fn cursor_at(&self, offset: u64) -> Result<Cursor, TranscriptError> {
-        let before = self.bytes_before(offset)?;
-        let is_all_there = before.len() as u64 == offset.min(FINGERPRINT_BYTES as u64);
-        if offset > 0 && (!is_all_there || before.last() != Some(&b'\n')) {
-            let path = self.path().to_owned();
-            return Err(TranscriptError::NotLineStart { path, offset });
-        }
-        Ok(Cursor {
-            offset,
-            fingerprint: hash(&before),
-            ..self.cursor_at_start()
-        })
-    }
-
     /// Reads the lines that were appended since `cursor`. A file that was truncated,
     /// replaced or rewritten is read from the start, and the answer reports that.
     ///

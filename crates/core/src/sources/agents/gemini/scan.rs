@@ -8,7 +8,7 @@ use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Lost, Sketch, Unclaimed, Visit};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed, Visit};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_directory;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
@@ -213,10 +213,8 @@ fn forget_torn_marks<'a>(
 
 /// Adds the log's facts about a process that was launched with a session.
 fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
-    sketch.lost.extend(path.lost_at_ms.map(|at_ms| Lost {
-        launched_at_ms: path.launched_at_ms,
-        at_ms,
-    }));
+    let lost = path.lost_at_ms.map(|_| path.launched_at_ms);
+    sketch.lost_launches_ms.extend(lost);
     let Some(quit_at_ms) = path.quit_at_ms else {
         return;
     };
