@@ -92,57 +92,18 @@ impl ClueKind {
 }
 
 impl Clue {
-    /// The process cannot serve the session.
-    pub(crate) fn excludes(pid: Pid, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Excludes,
-            says: says.into(),
-        }
+    pub(crate) fn new(pid: Pid, kind: ClueKind, says: impl Into<String>) -> Self {
+        let says = says.into();
+        Self { pid, kind, says }
     }
 
     /// The process left the session then.
     pub(crate) fn left(pid: Pid, at_ms: i64, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Left { at_ms },
-            says: says.into(),
-        }
-    }
-
-    /// The process may have used the session since it began.
-    pub(crate) fn touched(pid: Pid, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Touched,
-            says: says.into(),
-        }
-    }
-
-    /// The process has not used the session since it began.
-    pub(crate) fn untouched(pid: Pid, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Untouched,
-            says: says.into(),
-        }
+        Self::new(pid, ClueKind::Left { at_ms }, says)
     }
 
     /// What would show whether the process serves the session cannot be read.
     pub(crate) fn gap(pid: Pid, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Gap,
-            says: says.into(),
-        }
-    }
-
-    /// The agent's log shows that the process was in the session then.
-    pub(crate) fn run(pid: Pid, at_ms: i64, says: impl Into<String>) -> Self {
-        Self {
-            pid,
-            kind: ClueKind::Run { at_ms },
-            says: says.into(),
-        }
+        Self::new(pid, ClueKind::Gap, says)
     }
 }

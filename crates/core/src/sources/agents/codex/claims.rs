@@ -243,19 +243,17 @@ impl<'a> Scanning<'a> {
             let terminals = self.scan.seekers().map(|process| process.process.pid);
             let others = terminals.filter(|pid| !possible.contains(pid));
             let says = "by the log another terminal opened it";
-            clues.extend(others.map(|pid| Clue::untouched(pid, says)));
+            clues.extend(others.map(|pid| Clue::new(pid, ClueKind::Untouched, says)));
             if let (1, Some(pid), Some(at_ms)) = (possible.len(), possible.first(), born_at_ms) {
                 let says = format!("by the log, process {pid} opened it when it was born");
-                clues.push(Clue::run(*pid, at_ms, says));
+                clues.push(Clue::new(*pid, ClueKind::Run { at_ms }, says));
             }
         }
         let forked_by = header.and_then(|header| self.forked_by(thread, header));
-        clues.extend(forked_by.map(|pid| Clue {
-            pid,
-            kind: ClueKind::Names,
-            says: format!(
-                "the arguments of process {pid} name the session that it was forked from"
-            ),
+        clues.extend(forked_by.map(|pid| {
+            let from = "the session that it was forked from";
+            let says = format!("the arguments of process {pid} name {from}");
+            Clue::new(pid, ClueKind::Names, says)
         }));
         clues
     }

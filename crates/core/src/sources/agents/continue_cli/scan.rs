@@ -11,7 +11,7 @@ use super::AGENT;
 use super::document::{BYTES_MAX, title_in};
 use super::process::PROGRAMS;
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Subject};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Sketch, Unclaimed};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::document::read_document;
@@ -147,11 +147,12 @@ fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) ->
     if PROGRAMS.continues(&process.program()) {
         let gap = Clue::gap(pid, "it resumed a session, and nothing records which one");
         let says = "it was used since the process began, which resumed some session";
-        let touched = (is_used && !is_younger).then(|| Clue::touched(pid, says));
+        let touched = (is_used && !is_younger).then(|| Clue::new(pid, ClueKind::Touched, says));
         return touched.into_iter().chain([gap]).collect();
     }
     let is_older = born.is_some() && !is_younger;
-    let untouched = || Clue::untouched(pid, "the session is older than the process");
+    let says = "the session is older than the process";
+    let untouched = || Clue::new(pid, ClueKind::Untouched, says);
     (is_used && is_older).then(untouched).into_iter().collect()
 }
 

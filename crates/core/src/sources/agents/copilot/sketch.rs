@@ -4,7 +4,7 @@ use super::process;
 use super::scan::Scanning;
 use super::session::SessionDir;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
-use crate::adapter::{AgentProcess, Clue, Description, Role, Sketch};
+use crate::adapter::{AgentProcess, Clue, ClueKind, Description, Role, Sketch};
 
 impl Scanning<'_> {
     pub(super) fn sketch(&self, session: &SessionDir) -> Sketch {
@@ -56,7 +56,7 @@ impl Scanning<'_> {
             let is_free = server.role == Role::Session && self.unconnected.contains(&pid);
             let says = format!("a lock names process {pid}, and it was used since");
             let is_clue = has_lock && is_free && !self.is_unused(session, pid);
-            is_clue.then(|| Clue::run(pid, used_at_ms, says))
+            is_clue.then(|| Clue::new(pid, ClueKind::Run { at_ms: used_at_ms }, says))
         };
         self.servers().filter_map(clue).collect()
     }

@@ -255,11 +255,8 @@ fn add_owner(sketch: &mut Sketch, row: &SessionRow, process: &AgentProcess) {
         .extend(at_ms.map(|at_ms| used_since(process, at_ms)));
     if is_named(process, row) {
         let pid = process.process.pid;
-        sketch.clues.push(Clue {
-            pid,
-            kind: ClueKind::Names,
-            says: format!("the arguments of process {pid} name it"),
-        });
+        let says = format!("the arguments of process {pid} name it");
+        sketch.clues.push(Clue::new(pid, ClueKind::Names, says));
     }
     sketch.is_headless = Some(PROGRAMS.is_headless(&process.program()));
     let own = process.work_dir().map(PathBuf::from);
@@ -289,10 +286,10 @@ fn used_since(process: &AgentProcess, at_ms: i64) -> Clue {
     let began = process.process.began_at_ms.as_ref();
     if began.is_ok_and(|began| at_ms >= *began) {
         let says = format!("process {pid} alone has had the project open since");
-        Clue::run(pid, at_ms, says)
+        Clue::new(pid, ClueKind::Run { at_ms }, says)
     } else {
         let says = format!("it was used in the second in which process {pid} began");
-        Clue::touched(pid, says)
+        Clue::new(pid, ClueKind::Touched, says)
     }
 }
 

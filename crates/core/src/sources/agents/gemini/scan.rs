@@ -8,7 +8,9 @@ use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed, Visit};
+use crate::adapter::{
+    AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Sketch, Unclaimed, Visit,
+};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_directory;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
@@ -225,7 +227,7 @@ fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess
     sketch.clues.extend(before.map(|seeker| {
         let pid = seeker.process.pid;
         let says = format!("the process that had it has quit, and {pid} runs");
-        Clue::untouched(pid, says)
+        Clue::new(pid, ClueKind::Untouched, says)
     }));
 }
 

@@ -10,7 +10,7 @@ use whosup_sidecar::SessionId;
 use super::AGENT;
 use super::state::{self, State};
 use super::wire::{self, Dates};
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Sketch, Unclaimed};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::metadata;
 use crate::sources::agents::kit::hex::hex;
@@ -270,7 +270,7 @@ fn add_run(sketch: &mut Sketch, session: &StoredSession, seekers: &[&AgentProces
     sketch.clues.extend(older.map(|seeker| {
         let pid = seeker.process.pid;
         let says = format!("a run made it at its launch, later than that of process {pid}");
-        Clue::untouched(pid, says)
+        Clue::new(pid, ClueKind::Untouched, says)
     }));
 }
 

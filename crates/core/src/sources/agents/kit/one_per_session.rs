@@ -10,7 +10,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::Claim;
-use crate::adapter::{AgentScan, Clue, Sketch, Unclaimed};
+use crate::adapter::{AgentScan, Clue, ClueKind, Sketch, Unclaimed};
 
 /// Whether a file has messages, and how recent they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ impl File {
         let theirs = theirs.filter(|pid| !self.open_to.contains(pid));
         let says = "it may be working on another file with this session's ID";
         mine.clues
-            .extend(theirs.map(|pid| Clue::touched(*pid, says)));
+            .extend(theirs.map(|pid| Clue::new(*pid, ClueKind::Touched, says)));
         self
     }
 }

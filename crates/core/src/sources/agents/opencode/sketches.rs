@@ -10,7 +10,7 @@ use super::scan::Scanning;
 use super::session::{Row, Turn};
 use super::{process, tokens};
 use crate::adapter::phase::Phase;
-use crate::adapter::{AgentProcess, Clue, Role, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::sources::agents::kit::title::one_line;
 
 /// How many sessions without a title get their first prompt for one.
@@ -197,7 +197,8 @@ impl<'a> Scanning<'a> {
             };
             let others = others.filter(|its| !pids.contains(&its.process.pid) && !is_client(its));
             sketch.clues.extend(others.map(|its| {
-                Clue::untouched(its.process.pid, "by the log another process worked on it")
+                let says = "by the log another process worked on it";
+                Clue::new(its.process.pid, ClueKind::Untouched, says)
             }));
         }
         let serving = match claimants.is_empty() {
@@ -232,7 +233,7 @@ impl<'a> Scanning<'a> {
             is_its && (is_named(client, row) || (is_beside && is_since(client, row)))
         });
         let says = "it is connected to the server";
-        let clues = may_show.map(|client| Clue::touched(client.process.pid, says));
+        let clues = may_show.map(|client| Clue::new(client.process.pid, ClueKind::Touched, says));
         sketch.clues.extend(clues);
         sketch.unclaimed = Unclaimed::Client;
     }

@@ -4,7 +4,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::{process, transcript};
-use crate::adapter::{AgentProcess, Clue};
+use crate::adapter::{AgentProcess, Clue, ClueKind};
 
 /// The birth and last use of a session, by its records.
 pub(super) struct Dates {
@@ -38,7 +38,10 @@ impl Fit {
             .iter()
             .filter(is_other)
             .map(|seeker| seeker.process.pid);
-        let clue = |pid| Clue::untouched(pid, format!("process {pid} was asked something else"));
+        let clue = |pid| {
+            let says = format!("process {pid} was asked something else");
+            Clue::new(pid, ClueKind::Untouched, says)
+        };
         pids.map(clue).collect()
     }
 

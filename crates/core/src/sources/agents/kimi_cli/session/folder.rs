@@ -11,7 +11,7 @@ use super::super::wire::Dates;
 use super::directory::SessionDir;
 use super::{ReadSidecar, Reading, fits};
 use crate::adapter::claim::{Placement, Trust};
-use crate::adapter::{AgentProcess, Clue};
+use crate::adapter::{AgentProcess, Clue, ClueKind};
 use crate::sources::agents::kit::sidecar_facts;
 
 /// A folder, and its sessions with sidecars that have been read.
@@ -197,7 +197,7 @@ impl<'a> Reading<'a> {
             let pid = seeker.process.pid;
             let says =
                 format!("by the log another process than {pid} made it, and none took it up");
-            Clue::excludes(pid, says)
+            Clue::new(pid, ClueKind::Excludes, says)
         }));
         if is_doubtful {
             let gaps = of_its_time.iter().map(|process| process.process.pid);
