@@ -14,7 +14,7 @@ use whosup_process::{
 
 use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Serving};
 use crate::adapter::{AgentProcess, Role};
-use crate::judging::attribution::Places;
+use crate::judging::attribution::{Places, ProcessKey, process_key};
 use crate::judging::verdict::{
     Context, Elsewhere, LookFailure, Observed, Recognition, Rival, Seen, Verdict, judge,
 };
@@ -86,6 +86,16 @@ impl JudgedClaim {
             recognition: seen.as_ref().map(|seen| seen.recognition),
             process: seen.map(|seen| Box::new(seen.process)),
         }
+    }
+
+    /// The process that the verdict is about.
+    pub(crate) fn process_key(&self) -> Option<ProcessKey> {
+        self.process.as_deref().map(process_key)
+    }
+
+    /// Whether the verdict is about this process.
+    pub(crate) fn is_about(&self, process: &ProcessKey) -> bool {
+        self.process_key().as_ref() == Some(process)
     }
 }
 

@@ -11,7 +11,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::adapter::claim::SessionKey;
 use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
-use crate::judging::attribution::{Drafts, Places, attribute};
+use crate::judging::attribution::{Drafts, Places, ProcessKey, attribute, process_key};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::sessions::session::{Session, Unattributed};
@@ -53,6 +53,12 @@ impl Parts {
     /// The adapter of an agent; `None` if it has none.
     pub(crate) fn adapter(&self, agent: &AgentId) -> Option<&'static dyn Adapter> {
         adapter_of(self.adapters, agent)
+    }
+
+    /// The recognized process with this key.
+    pub(crate) fn process(&self, key: &ProcessKey) -> Option<&AgentProcess> {
+        let mut processes = self.processes.iter();
+        processes.find(|found| process_key(&found.process) == *key)
     }
 
     /// Another user's process whose arguments name the session.

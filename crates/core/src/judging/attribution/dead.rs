@@ -177,10 +177,10 @@ fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
 /// may have moved to any session of its home.
 fn without_directory<'a>(drafts: &Drafts, parts: &'a Parts) -> Vec<&'a AgentProcess> {
     let is_sure = |process: &AgentProcess| {
+        let process = process_key(&process.process);
         let mut claims = drafts.values().flat_map(Draft::live_claims);
         claims.any(|claim| {
-            claim.verdict.confidence() > Some(Confidence::Inferred)
-                && claim.process.as_deref().map(process_key) == Some(process_key(&process.process))
+            claim.verdict.confidence() > Some(Confidence::Inferred) && claim.is_about(&process)
         })
     };
     let processes = parts.processes.iter();

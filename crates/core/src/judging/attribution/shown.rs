@@ -5,10 +5,9 @@
 //! and logs nothing before the next prompt there (1.18.33, 2026-11).
 
 use super::directory::Beside;
-use super::{Drafts, ProcessKey, process_key};
+use super::{Drafts, ProcessKey};
 use crate::adapter::claim::{EvidenceKind, SessionKey};
 use crate::adapter::{AgentProcess, Role};
-use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{Confidence, LiveBecause, Verdict};
 use crate::sessions::merge::{Draft, Parts};
 
@@ -28,14 +27,13 @@ pub(super) fn gone_on_to(
     parts: &Parts,
     process: &ProcessKey,
 ) -> Option<SessionKey> {
-    let mut processes = parts.processes.iter();
-    let found = processes.find(|found| process_key(&found.process) == *process)?;
+    let found = parts.process(process)?;
     let title = parts.terminal_titles.get(&found.process.pid)?;
     if found.role != Role::Session || !found.adapter.profile().shows_title_at_once {
         return None;
     }
     let mut claims = drafts.values().flat_map(Draft::live_claims);
-    if !claims.all(|claim| !is_about(claim, process) || claim.claim.is_inferred) {
+    if !claims.all(|claim| !claim.is_about(process) || claim.claim.is_inferred) {
         return None;
     }
     let mut shown = drafts
@@ -70,8 +68,7 @@ fn may_show(
 
 /// Records that a process moved to the session that its terminal shows.
 pub(super) fn serve(draft: &mut Draft, parts: &Parts, process: &ProcessKey) {
-    let mut processes = parts.processes.iter();
-    let Some(found) = processes.find(|found| process_key(&found.process) == *process) else {
+    let Some(found) = parts.process(process) else {
         return;
     };
     let verdict = Verdict::Live(LiveBecause::Terminal, Confidence::Inferred);
@@ -80,13 +77,7 @@ pub(super) fn serve(draft: &mut Draft, parts: &Parts, process: &ProcessKey) {
         found.process.pid
     );
     draft.add_evidence(EvidenceKind::Terminal, says, verdict, Some(&found.process));
-    let is_claim_about = |claim: &JudgedClaim| is_about(claim, process);
-    if !draft.live_claims().any(is_claim_about) {
+    if !draft.live_claims().any(|claim| claim.is_about(process)) {
         draft.serve_by(verdict, &found.process);
     }
-}
-
-fn is_about(claim: &JudgedClaim, process: &ProcessKey) -> bool {
-    let claimed = claim.process.as_deref().map(process_key);
-    claimed.as_ref() == Some(process)
 }

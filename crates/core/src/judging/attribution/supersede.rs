@@ -68,15 +68,13 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
 /// The kernel shows that the process holds the session.
 fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
     let claims = drafts.get(key).into_iter().flat_map(Draft::live_claims);
-    let mut claims = claims
-        .filter(|judged| judged.process.as_deref().map(process_key).as_ref() == Some(process));
+    let mut claims = claims.filter(|judged| judged.is_about(process));
     claims.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
 }
 
 /// The sessions that a process has ended, by their claims.
 fn ends(drafts: &Drafts, parts: &Parts, process: &ProcessKey) -> Vec<Taking<SessionKey>> {
-    let mut processes = parts.processes.iter();
-    let found = processes.find(|candidate| process_key(&candidate.process) == *process);
+    let found = parts.process(process);
     let Some(began_ms) = found.and_then(|found| found.process.began_at_ms.clone().ok()) else {
         return Vec::new();
     };

@@ -183,9 +183,8 @@ impl Draft {
                 Some(_) => judged.verdict.liveness() == Liveness::Exited,
                 None => matches!(judged.claim.subject, Subject::Released),
             };
-            let process = judged.process.as_deref().map(process_key);
             is_end
-                && process.as_ref() == by
+                && judged.process_key().as_ref() == by
                 && judged.claim.dated_at_ms.is_some_and(|at| at > since_ms)
         })
     }
@@ -221,10 +220,9 @@ impl Draft {
 
     /// This process has left it for another session.
     pub(crate) fn was_left_by(&self, process: &Process) -> bool {
-        self.claims.iter().any(|claim| {
-            let claimed = claim.process.as_deref().map(process_key);
-            claim.verdict == SUPERSEDED && claimed == Some(process_key(process))
-        })
+        let process = process_key(process);
+        let mut claims = self.claims.iter();
+        claims.any(|claim| claim.verdict == SUPERSEDED && claim.is_about(&process))
     }
 
     pub(crate) fn has_claims(&self) -> bool {
@@ -300,8 +298,7 @@ impl Draft {
     /// `process` has left it for another session.
     pub(crate) fn supersede(&mut self, process: &ProcessKey, current: Option<&SessionId>) {
         for claim in &mut self.claims {
-            let is_its = claim.process.as_deref().map(process_key).as_ref() == Some(process);
-            if is_its {
+            if claim.is_about(process) {
                 claim.verdict = SUPERSEDED;
             }
         }
