@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use whosup_sidecar::SessionId;
 
-use super::{AgentProcess, LaunchedIn, Matcher, Sketch};
+use super::{AgentProcess, LaunchedIn, Sketch};
 use crate::adapter::claim::{Claim, SessionKey};
 use crate::machine::Machine;
 
@@ -61,8 +61,6 @@ pub struct Look<'a> {
     pub depth: &'a Depth,
     /// This agent's processes, of every home.
     pub processes: &'a [AgentProcess],
-    /// Matches processes with logs that don't identify them.
-    pub matcher: &'static dyn Matcher,
 }
 
 impl<'a> Look<'a> {

@@ -1,40 +1,15 @@
-//! Matching of processes with logs that don't identify them.
+//! What an adapter reads from logs that don't identify processes.
 //!
-//! An adapter reads such a log and has the solver match it with processes, through the
-//! [`Matcher`] of its [`Look`](super::Look). No adapter matches anything itself.
+//! The solver matches it with processes: [`place_runs`] and [`openers`]. No adapter matches
+//! anything itself.
+//!
+//! [`place_runs`]: crate::judging::attribution::place_runs
+//! [`openers`]: crate::judging::attribution::openers
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use whosup_process::Pid;
-use whosup_sidecar::SessionId;
-
-use super::AgentProcess;
-use crate::machine::Machine;
-
-/// Matches logs with processes. The solver implements it.
-pub trait Matcher: std::fmt::Debug + Sync {
-    /// Finds the processes that wrote the runs of a log.
-    fn place_runs(
-        &self,
-        runs: &[LoggedRun],
-        processes: &[&AgentProcess],
-        machine: &Machine,
-    ) -> PlacedRuns;
-
-    /// For each session that one of `terminals` made, finds the terminals that may show it now:
-    /// that terminal, and each that has since opened a session that it did not make.
-    ///
-    /// `births` are those of all sessions of a home, in milliseconds since 1970. Nothing is
-    /// found while one of the terminals has logged nothing: it may have opened any session.
-    fn openers(
-        &self,
-        births: &BTreeMap<SessionId, i64>,
-        terminals: &[Terminal],
-        openings: &[Opening],
-        now_ms: i64,
-    ) -> BTreeMap<SessionId, BTreeSet<Pid>>;
-}
 
 /// One run of a program: the log lines of one process, without its PID.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -41,7 +41,7 @@ pub use self::hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm,
 pub(crate) use self::hooks::{no_session_by_path, session_by_file_stem, started};
 pub use self::live_time::LiveTime;
 pub use self::look::{AgentScan, Depth, Home, Look};
-pub use self::matcher::{LoggedRun, Matcher, Opening, PlacedRuns, RunStart, Terminal};
+pub use self::matcher::{LoggedRun, Opening, PlacedRuns, RunStart, Terminal};
 pub use self::program::Program;
 pub(crate) use self::program::is_cut;
 pub use self::runtime::is_runtime_name;

@@ -16,7 +16,6 @@ use crate::adapter::{
 };
 
 use crate::adapter::claim::{Claim, Trust};
-use crate::judging::attribution::LAUNCHES;
 use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Machine, parallel};
@@ -361,7 +360,6 @@ const fn look_with<'a>(
         machine,
         depth,
         processes,
-        matcher: LAUNCHES,
     }
 }
 

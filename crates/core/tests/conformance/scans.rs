@@ -27,7 +27,6 @@ pub(super) fn scan(
         machine,
         depth: &depth,
         processes: &[],
-        matcher: whosup_core::judging::attribution::LAUNCHES,
     };
     adapter.scan(&look, &home)
 }

@@ -15,8 +15,8 @@
 //!    could serve it.
 //!
 //! Adapters contribute [clues](crate::adapter::Clue) and never match anything themselves:
-//! what a log shows without naming a process for certain is matched here too, by `runs` and
-//! `openings`, before the adapter makes its claims ([`LAUNCHES`]). All of that, and the
+//! what a log shows without naming a process for certain is matched here too, by
+//! [`place_runs`] and [`openers`], before the adapter makes its claims. All of that, and the
 //! launches among the clues, go through the one function in `launch`.
 
 mod current;
@@ -35,46 +35,18 @@ mod supersede;
 mod table;
 mod terminal;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use whosup_process::{Pid, Process, StartStamp};
-use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{AgentProcess, LoggedRun, Matcher, Opening, PlacedRuns, Terminal};
-use crate::machine::Machine;
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
 
 pub(crate) use directory::Beside;
+pub(crate) use openings::openers;
 pub use places::Places;
-
-/// Matches logs with processes, for adapters.
-pub const LAUNCHES: &dyn Matcher = &Launches;
-
-#[derive(Debug)]
-struct Launches;
-
-impl Matcher for Launches {
-    fn place_runs(
-        &self,
-        runs: &[LoggedRun],
-        processes: &[&AgentProcess],
-        machine: &Machine,
-    ) -> PlacedRuns {
-        runs::place_runs(runs, processes, machine)
-    }
-
-    fn openers(
-        &self,
-        births: &BTreeMap<SessionId, i64>,
-        terminals: &[Terminal],
-        openings: &[Opening],
-        now_ms: i64,
-    ) -> BTreeMap<SessionId, BTreeSet<Pid>> {
-        openings::openers(births, terminals, openings, now_ms)
-    }
-}
+pub(crate) use runs::place_runs;
 
 /// The sessions that are not finished yet.
 pub(crate) type Drafts = BTreeMap<SessionKey, Draft>;

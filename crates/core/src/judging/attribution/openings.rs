@@ -23,8 +23,12 @@ const WRITTEN_AFTER_MS: i64 = 15_000;
 /// How much older than its process a row may look, in milliseconds, for rounding.
 const ROUNDING_MS: i64 = 250;
 
-/// See [`Matcher::openers`](crate::adapter::Matcher::openers).
-pub(super) fn openers(
+/// For each session that one of `terminals` made, finds the terminals that may show it now:
+/// that terminal, and each that has since opened a session that it did not make.
+///
+/// `births` are those of all sessions of a home, in milliseconds since 1970. Nothing is
+/// found while one of the terminals has logged nothing: it may have opened any session.
+pub(crate) fn openers(
     births: &BTreeMap<SessionId, i64>,
     terminals: &[Terminal],
     openings: &[Opening],

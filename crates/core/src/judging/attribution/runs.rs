@@ -21,8 +21,9 @@ const START_MS_MAX: i64 = 60_000;
 /// How much earlier than its process a line may be dated, in milliseconds: for rounding.
 const ROUNDING_MS: i64 = 50;
 
-/// Matches runs with processes: a run is a launch of which every process has one.
-pub(super) fn place_runs(
+/// Finds the processes that wrote the runs of a log: a run is a launch of which every process
+/// has one.
+pub(crate) fn place_runs(
     runs: &[LoggedRun],
     processes: &[&AgentProcess],
     machine: &Machine,

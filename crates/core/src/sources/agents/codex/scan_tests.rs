@@ -74,7 +74,6 @@ impl World {
             machine: &machine,
             depth: &depth,
             processes: &processes,
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         crate::sources::agents::codex::Codex.scan(&look, &home)
     }

@@ -6,6 +6,7 @@ use super::log_db::openings;
 use super::scan::Scanning;
 use super::thread_id;
 use crate::adapter::{Role, Terminal};
+use crate::judging::attribution::openers;
 
 impl Scanning<'_> {
     /// Asks the log, where the daemon serves a thread that a terminal may
@@ -44,7 +45,6 @@ impl Scanning<'_> {
             .filter_map(|id| Some((id.clone(), thread_id::born_at_ms(id.as_str())?)))
             .collect();
         let now_ms = self.scan.look.machine.now_ms();
-        let matcher = self.scan.look.matcher;
-        self.possible_terminals = matcher.openers(&births, &terminals, &openings, now_ms);
+        self.possible_terminals = openers(&births, &terminals, &openings, now_ms);
     }
 }

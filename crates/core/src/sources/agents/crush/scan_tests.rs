@@ -90,7 +90,6 @@ impl World {
             machine: &machine,
             depth: &depth,
             processes: &processes,
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         scan(&look, &home)
     }

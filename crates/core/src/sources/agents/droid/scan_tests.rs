@@ -75,7 +75,6 @@ impl World {
             machine: &machine,
             depth: &depth,
             processes: &processes,
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         let found = scan(&look, &home);
         assert_eq!(found.problems, []);

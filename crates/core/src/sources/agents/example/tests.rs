@@ -56,7 +56,6 @@ fn a_home_has_claims_sketches_and_problems() {
             machine: &machine,
             depth: &depth,
             processes: &[],
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         let Found { found, problems } = Example.scan(&look, &home);
         let claim = &found.claims[0];

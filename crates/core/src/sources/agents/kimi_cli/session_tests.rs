@@ -101,7 +101,6 @@ impl World {
             machine: &self.machine,
             depth,
             processes: &self.processes,
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         KimiCli.scan(&look, &self.home)
     }

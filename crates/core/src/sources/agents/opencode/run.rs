@@ -6,6 +6,7 @@ use whosup_process::Pid;
 
 use super::log::{Log, Run};
 use crate::adapter::{AgentProcess, LoggedRun, PlacedRuns};
+use crate::judging::attribution::place_runs;
 use crate::sources::agents::kit::scan::Scan;
 
 /// The runs of a log, as the solver has placed them.
@@ -28,10 +29,7 @@ impl Runs {
             })
         });
         let runs: Vec<LoggedRun> = runs.collect();
-        let placed = scan
-            .look
-            .matcher
-            .place_runs(&runs, &processes, scan.look.machine);
+        let placed = place_runs(&runs, &processes, scan.look.machine);
         Self { log, placed }
     }
 

@@ -77,7 +77,6 @@ impl World {
             machine: &machine,
             depth: &Depth::Live,
             processes: &processes,
-            matcher: crate::judging::attribution::LAUNCHES,
         };
         scan(&look, &home).found
     }
