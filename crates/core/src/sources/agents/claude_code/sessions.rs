@@ -403,20 +403,16 @@ impl<'a> Sessions<'a> {
         if self.sketches.contains_key(&sub_agent.id) {
             return;
         }
-        let key = self.scan.key(&sub_agent.id);
         let transcript = sub_agent.transcript;
         // A sub-agent has one turn, and with it ends.
         if let Some(ended_at_ms) = self.read(&transcript, read_end).flatten() {
             let says = "its last record ended its turn";
             let evidence = Evidence::new(EvidenceKind::Transcript, transcript.clone(), says);
-            self.scan.claim(Claim {
-                dated_at_ms: Some(ended_at_ms),
-                exclusivity: Exclusivity::Exclusive,
-                placement: self.scan.look.machine.mounts().placement_of(&transcript),
-                ..Claim::new(key.clone(), Subject::Released, evidence)
-            });
+            let (id, at_ms) = (&sub_agent.id, Some(ended_at_ms));
+            let ended = self.scan.ended(id, evidence, None, at_ms);
+            self.scan.claim(ended);
         }
-        let mut sketch = Sketch::new(key);
+        let mut sketch = Sketch::new(self.scan.key(&sub_agent.id));
         sketch.parent = Some(parent.clone());
         sketch.transcript = Some(transcript);
         let parent = self.sketches.get(parent);

@@ -103,11 +103,7 @@ impl<'a> Scanning<'a> {
         let facts = facts(&path, Links::Follow).ok()?;
         let says = "no process of Codex has it open, and it has no lock";
         let evidence = Evidence::new(EvidenceKind::OpenFile, path, says);
-        let scan = &self.scan;
-        Some(Claim {
-            exclusivity: Exclusivity::Exclusive,
-            ..scan.claim_by_file(thread, Subject::Released, evidence, &facts)
-        })
+        Some(self.scan.ended(thread, evidence, Some(&facts), None))
     }
 
     /// When the process opened the thread: the lock is made then, and a new thread is born

@@ -187,11 +187,11 @@ impl<'a> Scanning<'a> {
         let last = newest.as_deref().and_then(<[_]>::first);
         if last.and_then(phase) == Some(Phase::Idle) {
             let says = "its last message has ended its turn";
+            let evidence = Evidence::new(EvidenceKind::Transcript, project.database(), says);
+            let (session, facts) = (&sketch.key.session, project.lock_facts.as_ref());
             self.scan.claim(Claim {
-                subject: Subject::Released,
-                exclusivity: Exclusivity::Exclusive,
-                evidence: Evidence::new(EvidenceKind::Transcript, project.database(), says),
-                ..self.claim(project, &sketch, String::new(), true)
+                serving: Serving::Many,
+                ..self.scan.ended(session, evidence, facts, None)
             });
         }
         self.sketches.insert(sketch.key.session.clone(), sketch);
@@ -226,16 +226,12 @@ impl<'a> Scanning<'a> {
         is_everyone_asked: bool,
     ) -> Claim {
         let path = project.lock_path();
-        let placement = self.scan.look.machine.mounts().placement_of(&path);
         let subject = Subject::LockFree { is_everyone_asked };
         let evidence = Evidence::new(EvidenceKind::Lock, path, says);
-        let session = &sketch.key.session;
+        let (scan, session) = (&self.scan, &sketch.key.session);
         let claim = match &project.lock_facts {
-            Some(facts) => self.scan.claim_by_file(session, subject, evidence, facts),
-            None => Claim {
-                placement,
-                ..Claim::new(sketch.key.clone(), subject, evidence)
-            },
+            Some(facts) => scan.claim_by_file(session, subject, evidence, facts),
+            None => scan.claim_without_facts(session, subject, evidence),
         };
         Claim {
             // Locks may be turned off.

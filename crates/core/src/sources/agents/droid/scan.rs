@@ -9,7 +9,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use super::AGENT;
 use super::process::PROGRAMS;
 use super::transcript::{self, DIALECT, Outline};
-use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind};
 use crate::adapter::phase::Phase;
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
 use crate::machine::mounts::Mounts;
@@ -248,13 +248,8 @@ impl Scanning<'_> {
             return None;
         };
         let evidence = Evidence::new(EvidenceKind::Transcript, sketch.transcript.clone(), says);
-        let mounts = self.scan.look.machine.mounts();
-        Some(Claim {
-            dated_at_ms: outline.found.last_activity_at_ms,
-            exclusivity: Exclusivity::Exclusive,
-            placement: mounts.placement_of(&self.scan.home.root),
-            ..Claim::new(sketch.key.clone(), Subject::Released, evidence)
-        })
+        let (session, at_ms) = (&sketch.key.session, outline.found.last_activity_at_ms);
+        Some(self.scan.ended(session, evidence, None, at_ms))
     }
 }
 

@@ -12,7 +12,7 @@ use super::chat::{self, Chat};
 use super::project::Project;
 use super::scan::Scanning;
 use crate::adapter::Sketch;
-use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
+use crate::adapter::claim::{Evidence, EvidenceKind};
 
 /// How many sub-agents of one session are looked at.
 const SUBAGENTS_MAX: usize = 10_000;
@@ -65,13 +65,8 @@ fn read_one(
     let facts = facts(path, Links::Follow).ok().filter(|_| has_ended);
     let says = "its parent has gone on since its last record";
     let evidence = Evidence::new(EvidenceKind::Transcript, parent.path.clone(), says);
-    let ended = facts.map(|facts| Claim {
-        dated_at_ms: parent.last_at_ms,
-        exclusivity: Exclusivity::Exclusive,
-        ..scanning
-            .scan
-            .claim_by_file(&id, Subject::Released, evidence, &facts)
-    });
+    let (scan, at_ms) = (&scanning.scan, parent.last_at_ms);
+    let ended = facts.map(|facts| scan.ended(&id, evidence, Some(&facts), at_ms));
     let born_at_ms = read.header.and_then(|header| header.started_at_ms);
     let sketch = Sketch {
         parent: Some(parent.id.clone()),

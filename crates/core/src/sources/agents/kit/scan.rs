@@ -10,7 +10,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::folder::{Names, list_folders_or_report, list_or_report};
 use super::one_per_session::OnePerSession;
-use crate::adapter::claim::{Claim, Evidence, SessionKey, Subject};
+use crate::adapter::claim::{Claim, Evidence, Exclusivity, SessionKey, Subject};
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::transcript::TranscriptError;
@@ -73,6 +73,40 @@ impl<'a> Scan<'a> {
             trust: trust_of(facts, self.home, machine),
             placement: machine.mounts().placement_of_file(path, facts),
             ..Claim::new(self.key(session), subject, evidence)
+        }
+    }
+
+    /// A claim whose evidence is no file, or a file that is not examined.
+    pub(crate) fn claim_without_facts(
+        &self,
+        session: &SessionId,
+        subject: Subject,
+        evidence: Evidence,
+    ) -> Claim {
+        let path = evidence.path.as_deref().unwrap_or(&self.home.root);
+        Claim {
+            placement: self.look.machine.mounts().placement_of(path),
+            ..Claim::new(self.key(session), subject, evidence)
+        }
+    }
+
+    /// A claim that a sub-agent has ended, which no process can contradict. `facts` are those
+    /// of the file that shows it, if others could write it.
+    pub(crate) fn ended(
+        &self,
+        session: &SessionId,
+        evidence: Evidence,
+        facts: Option<&FileFacts>,
+        at_ms: Option<i64>,
+    ) -> Claim {
+        let claim = match facts {
+            Some(facts) => self.claim_by_file(session, Subject::Released, evidence, facts),
+            None => self.claim_without_facts(session, Subject::Released, evidence),
+        };
+        Claim {
+            dated_at_ms: at_ms,
+            exclusivity: Exclusivity::Exclusive,
+            ..claim
         }
     }
 

@@ -8,7 +8,7 @@ use super::log::Log;
 use super::process::may_be_server_of;
 use super::scan::{Scanning, first_began_at_ms};
 use super::session::{Row, Turn};
-use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Serving, Subject, Trust};
 use crate::adapter::{AgentProcess, Role};
 use crate::sources::agents::kit::unlogged::doubted;
 
@@ -94,12 +94,11 @@ impl Scanning<'_> {
             for row in self.rows.iter().filter(may_serve) {
                 let says = format!("process {pid} is a server and may be serving it");
                 let evidence = Evidence::new(EvidenceKind::Log, None, says);
-                let mounts = self.scan.look.machine.mounts();
+                let (scan, subject) = (&self.scan, Subject::Process(pid));
                 claims.push(Claim {
-                    placement: mounts.placement_of(&self.scan.home.root),
                     is_inferred: true,
                     serving: Serving::Many,
-                    ..Claim::new(self.scan.key(&row.id), Subject::Process(pid), evidence)
+                    ..scan.claim_without_facts(&row.id, subject, evidence)
                 });
             }
         }
@@ -125,17 +124,12 @@ impl Scanning<'_> {
             let pid = client.process.pid;
             let says = format!("the arguments of process {pid}, a client of the server, name it");
             let evidence = Evidence::new(EvidenceKind::Arguments, None, says);
-            let mounts = self.scan.look.machine.mounts();
+            let (scan, subject) = (&self.scan, Subject::Process(server.process.pid));
             claims.push(Claim {
                 dated_at_ms: client.process.began_at_ms.clone().ok(),
-                placement: mounts.placement_of(&self.scan.home.root),
                 is_inferred: true,
                 serving: Serving::Many,
-                ..Claim::new(
-                    self.scan.key(&row.id),
-                    Subject::Process(server.process.pid),
-                    evidence,
-                )
+                ..scan.claim_without_facts(&row.id, subject, evidence)
             });
         }
         self.scan.claims.extend(claims.into_iter().map(Box::new));
@@ -184,11 +178,6 @@ impl Scanning<'_> {
         };
         let facts = facts(path, Links::Follow).ok()?;
         let evidence = Evidence::new(EvidenceKind::Transcript, path.clone(), says);
-        let scan = &self.scan;
-        Some(Claim {
-            dated_at_ms: at_ms,
-            exclusivity: Exclusivity::Exclusive,
-            ..scan.claim_by_file(&row.id, Subject::Released, evidence, &facts)
-        })
+        Some(self.scan.ended(&row.id, evidence, Some(&facts), at_ms))
     }
 }

@@ -279,20 +279,19 @@ impl<'a> Scanning<'a> {
         if is_there(&lock) {
             return None;
         }
-        let mut claim = self.unknown_claim(&sketch.key.session, &lock);
-        claim.subject = Subject::Released;
-        claim.evidence.says = "it has no lease".to_owned();
-        Some(claim)
+        let evidence = Evidence::new(EvidenceKind::Lock, lock, "it has no lease");
+        let session = &sketch.key.session;
+        Some(self.scan.ended(session, evidence, None, None))
     }
 
     /// Claims that a lease, or all of them, cannot be examined.
     fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
         let says = "it can't be looked at";
         let evidence = Evidence::new(EvidenceKind::Lock, path.to_owned(), says);
+        let scan = &self.scan;
         Claim {
             exclusivity: Exclusivity::Exclusive,
-            placement: self.scan.look.machine.mounts().placement_of(path),
-            ..Claim::new(self.scan.key(id), Subject::Unreadable, evidence)
+            ..scan.claim_without_facts(id, Subject::Unreadable, evidence)
         }
     }
 
