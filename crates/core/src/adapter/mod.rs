@@ -325,7 +325,7 @@ impl Profile {
         let id = sketch.key.session.as_str();
         let words = self.resume.iter().map(|word| word.replace("{id}", id));
         let argv: Vec<String> = words.collect();
-        let command = (!argv.is_empty()).then_some(Invocation::of(argv))?;
+        let command = (!argv.is_empty()).then_some(Invocation::new(argv))?;
         self.in_home_of(sketch, is_default_home, command)
     }
 
@@ -372,13 +372,9 @@ pub struct Invocation {
 impl Invocation {
     /// A command that needs no variable.
     #[must_use]
-    pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
-        Self::of(argv.map(str::to_owned).into())
-    }
-
-    fn of(argv: Vec<String>) -> Self {
+    pub fn new(argv: impl IntoIterator<Item: Into<String>>) -> Self {
         Self {
-            argv,
+            argv: argv.into_iter().map(Into::into).collect(),
             directory: None,
             environment: Vec::new(),
         }

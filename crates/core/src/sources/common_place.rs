@@ -301,14 +301,9 @@ fn client_says(pid: Pid) -> String {
 
 /// A command as it stands in a sidecar, to be shown.
 fn invocation(resume: &Resume) -> Invocation {
-    let argv = match resume {
-        Resume::Argv(argv) => argv.clone(),
-        Resume::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
-    };
-    Invocation {
-        argv,
-        directory: None,
-        environment: Vec::new(),
+    match resume {
+        Resume::Argv(argv) => Invocation::new(argv),
+        Resume::Line(line) => Invocation::new(["sh", "-c", line]),
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use whosup_process::{Pid, Process};
 use whosup_sidecar::parse_json;
 
-use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
+use super::servers::{Listening, ServerProcess, children, find_ours, list_each, run};
 use super::typing::bracketed;
 use super::{Going, Input, Pane, PaneHost, Typing};
 use crate::adapter::Invocation;
@@ -49,12 +49,6 @@ struct Window {
     title: String,
 }
 
-/// A kitty and its socket, as `--to` takes it.
-struct Listening {
-    server: ServerProcess,
-    socket: String,
-}
-
 impl PaneHost for Kitty {
     fn name(&self) -> &'static str {
         KITTY
@@ -72,22 +66,14 @@ impl PaneHost for Kitty {
             let socket = socket_of(machine, &server)?;
             Some(Listening { server, socket })
         });
-        let listening: Vec<Listening> = listening.collect();
-        let deadline = machine.commands().deadline();
-        let answers = ask_all(KITTY, &listening, |kitty| {
-            ask(machine, &kitty.socket, deadline)
-        });
-        let mut found: Found<Vec<Pane>> = Found::default();
-        for (kitty, answer) in listening.iter().zip(answers) {
-            match answer.unwrap_or_else(|| Err("the answer was lost".to_owned())) {
-                Ok(windows) => found.found.extend(panes_of(machine, kitty, &windows)),
-                Err(reason) => {
-                    let problem = silent(KITTY, kitty.server.process.pid, &reason);
-                    found.problems.push(problem);
-                }
-            }
-        }
-        found
+        let listening: Vec<Listening<String>> = listening.collect();
+        list_each(
+            KITTY,
+            machine,
+            &listening,
+            |kitty, deadline| ask(machine, &kitty.socket, deadline),
+            |kitty, windows| panes_of(machine, kitty, &windows),
+        )
     }
 
     fn attach(&self, pane: &Pane) -> Option<Invocation> {
@@ -114,7 +100,7 @@ fn is_helper(machine: &Machine, process: &Process) -> bool {
     parent.is_some_and(is_kitty)
 }
 
-/// The address of a kitty: from its windows' environment, else from its arguments.
+/// The address of a kitty, as `--to` takes it: from its windows' environment, else from its arguments.
 fn socket_of(machine: &Machine, server: &ServerProcess) -> Option<String> {
     let own = server.process.pid.to_string();
     let of_window = children(machine, &server.process).find_map(|child| {
@@ -132,7 +118,7 @@ fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<OsWindo
     parse_json(&listing).map_err(|error| format!("cannot understand its list of windows: {error}"))
 }
 
-fn panes_of(machine: &Machine, kitty: &Listening, os_windows: &[OsWindow]) -> Vec<Pane> {
+fn panes_of(machine: &Machine, kitty: &Listening<String>, os_windows: &[OsWindow]) -> Vec<Pane> {
     let tabs = os_windows.iter().flat_map(|window| &window.tabs);
     let windows = tabs.flat_map(|tab| tab.windows.iter().map(move |window| (tab, window)));
     let server = &kitty.server.process;
@@ -147,16 +133,13 @@ fn panes_of(machine: &Machine, kitty: &Listening, os_windows: &[OsWindow]) -> Ve
         Pane {
             host: KITTY,
             server: Some(kitty.server.listening_at(&kitty.socket)),
-            session: None,
             window: Some(tab.title.clone()),
             pane: Some(window.id.to_string()),
             place: format!("{}.{}", tab.title, window.id),
             tty: process.and_then(|process| process.tty),
             pid: process.map(|process| process.pid),
             title: window.title.clone(),
-            is_dead: false,
-            viewers: Vec::new(),
-            outer: None,
+            ..Pane::default()
         }
     });
     panes.collect()
@@ -171,11 +154,7 @@ fn remote(pane: &Pane, command: &[&str], more: &[&str]) -> Option<Invocation> {
     let words = words
         .chain(["--match", &window])
         .chain(more.iter().copied());
-    Some(Invocation {
-        argv: words.map(str::to_owned).collect(),
-        directory: None,
-        environment: Vec::new(),
-    })
+    Some(Invocation::new(words))
 }
 
 /// Text from standard input is sent as it is; among arguments it would have escapes.

@@ -71,7 +71,7 @@ pub trait PaneHost: Send + Sync {
 }
 
 /// The terminal cell that processes are attached to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pane {
     /// The pane host's name.
     pub host: &'static str,

@@ -111,7 +111,11 @@ pub(super) fn above(process: &Process, table: &ProcessTable) -> Option<Pane> {
     let mut tty = process.tty?;
     for ancestor in table.ancestors(process) {
         if let Some(host) = terminal(ancestor, table) {
-            return Some(pane(host, process));
+            return Some(Pane {
+                host,
+                tty: process.tty,
+                ..Pane::default()
+            });
         }
         let is_server = PANE_HOSTS.iter().any(|host| host.is_server(ancestor));
         let other = ancestor.tty.filter(|other| *other != tty);
@@ -146,21 +150,4 @@ fn terminal(process: &Process, table: &ProcessTable) -> Option<&'static str> {
     let mut terminals = TERMINALS.iter();
     let (name, _) = terminals.find(|(_, looks)| looks.iter().any(is_shown))?;
     Some(name)
-}
-
-fn pane(host: &'static str, process: &Process) -> Pane {
-    Pane {
-        host,
-        server: None,
-        session: None,
-        window: None,
-        pane: None,
-        place: String::new(),
-        tty: process.tty,
-        pid: None,
-        title: String::new(),
-        is_dead: false,
-        viewers: Vec::new(),
-        outer: None,
-    }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use whosup_process::{Pid, Process, Tty};
 
-use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
+use super::servers::{Listening, ServerProcess, children, find_ours, list_each, run};
 use super::typing::bracketed;
 use super::{Going, Input, Pane, PaneHost, Typing, Viewer};
 use crate::adapter::Invocation;
@@ -47,11 +47,6 @@ const STUFF_BYTES_MAX: usize = 512;
 #[derive(Debug)]
 pub struct Screen;
 
-/// The output for one session, and how to reach it.
-struct Answer {
-    listing: Result<Vec<u8>, String>,
-}
-
 impl PaneHost for Screen {
     fn name(&self) -> &'static str {
         SCREEN
@@ -64,23 +59,19 @@ impl PaneHost for Screen {
 
     fn list(&self, machine: &Machine) -> Found<Vec<Pane>> {
         let servers = find_ours(machine, |process| self.is_server(process));
-        let servers: Vec<_> = servers.into_iter().filter(is_called_server).collect();
-        let deadline = machine.commands().deadline();
-        let answers = ask_all(SCREEN, &servers, |server| ask(machine, server, deadline));
-        let mut found: Found<Vec<Pane>> = Found::default();
-        for (server, answer) in servers.iter().zip(answers) {
-            let listing = answer.map_or(Err("the answer was lost".to_owned()), |answer| {
-                answer.listing
-            });
-            match listing {
-                Ok(listing) => found.found.extend(panes_of(machine, server, &listing)),
-                Err(reason) => {
-                    let problem = silent(SCREEN, server.process.pid, &reason);
-                    found.problems.push(problem);
-                }
-            }
-        }
-        found
+        let servers = servers.into_iter().filter(is_called_server);
+        let listening = servers.map(|server| Listening {
+            socket: socket_of(machine, &server.process),
+            server,
+        });
+        let listening: Vec<Listening<PathBuf>> = listening.collect();
+        list_each(
+            SCREEN,
+            machine,
+            &listening,
+            |screen, deadline| ask(machine, screen, deadline),
+            |screen, listing| panes_of(machine, screen, &listing),
+        )
     }
 
     fn attach(&self, pane: &Pane) -> Option<Invocation> {
@@ -124,21 +115,23 @@ fn directory_of(machine: &Machine, server: &Process) -> Option<PathBuf> {
     environment.directory("SCREENDIR")
 }
 
-fn ask(machine: &Machine, server: &ServerProcess, deadline: Instant) -> Answer {
-    let directory = directory_of(machine, &server.process);
+fn ask(
+    machine: &Machine,
+    screen: &Listening<PathBuf>,
+    deadline: Instant,
+) -> Result<Vec<u8>, String> {
+    let directory = directory_of(machine, &screen.server.process);
     let directory = directory.as_deref().and_then(Path::to_str);
-    let session = name_of(&socket_of(machine, &server.process));
+    let session = name_of(&screen.socket);
     let argv = [SCREEN, "-S", &session, "-Q", "windows", FORMAT];
-    Answer {
-        listing: run(machine, &[("SCREENDIR", directory)], &argv, deadline),
-    }
+    run(machine, &[("SCREENDIR", directory)], &argv, deadline)
 }
 
-fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pane> {
+fn panes_of(machine: &Machine, screen: &Listening<PathBuf>, listing: &[u8]) -> Vec<Pane> {
+    let Listening { server, socket } = screen;
     let children = children(machine, &server.process).filter(|child| child.tty.is_some());
     let children: Vec<&Process> = children.collect();
-    let socket = socket_of(machine, &server.process);
-    let session = name_of(&socket);
+    let session = name_of(socket);
     let at = server.listening_at(socket);
     let viewers = viewers(machine, &server.process, &children);
     let listing = String::from_utf8_lossy(listing);
@@ -154,10 +147,8 @@ fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pa
         tty: child.and_then(|child| child.tty),
         pid: child.map(|child| child.pid),
         // The program's own title is not listed: a person names windows too.
-        title: String::new(),
-        is_dead: false,
         viewers: viewers.clone(),
-        outer: None,
+        ..Pane::default()
     };
     let mut panes: Vec<Pane> = rows
         .iter()
@@ -274,9 +265,8 @@ fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
     let directory = socket.parent().filter(|parent| parent.is_absolute());
     let directory = directory.map(|parent| ("SCREENDIR".to_owned(), parent.to_owned()));
     Some(Invocation {
-        argv: argv.map(str::to_owned).collect(),
-        directory: None,
         environment: directory.into_iter().collect(),
+        ..Invocation::new(argv)
     })
 }
 

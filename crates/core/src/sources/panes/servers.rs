@@ -2,23 +2,24 @@
 //! at once.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Instant;
 
 use whosup_process::{Details, Pid, Process};
 
-use super::PaneServer;
+use super::{Pane, PaneServer};
 use crate::machine::Machine;
 use crate::machine::command::CommandError;
-use crate::machine::problem::Problem;
+use crate::machine::problem::{Found, Problem};
 
 /// How many server processes of one host are looked at.
-pub(super) const SERVERS_MAX: usize = 64;
+const SERVERS_MAX: usize = 64;
 /// How many processes below one server are looked at.
 const CHILDREN_MAX: usize = 10_000;
 /// How much of an error message is shown, in characters.
-const COMPLAINT_CHARS_MAX: usize = 200;
+pub(super) const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// The server of a pane host.
 #[derive(Debug, Clone)]
@@ -29,7 +30,7 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     /// The server in the form of a pane.
-    pub(super) fn listening_at(&self, socket: impl Into<std::path::PathBuf>) -> PaneServer {
+    pub(super) fn listening_at(&self, socket: impl Into<PathBuf>) -> PaneServer {
         PaneServer {
             socket: socket.into(),
             pid: Some(self.process.pid),
@@ -52,6 +53,12 @@ impl ServerProcess {
         }
         None
     }
+}
+
+/// A server, and where it listens as its host's commands take it.
+pub(super) struct Listening<S> {
+    pub(super) server: ServerProcess,
+    pub(super) socket: S,
 }
 
 /// Whether a process belongs to our user and our PID namespace, so that the PIDs that it
@@ -127,12 +134,36 @@ pub(super) fn child_of<'a>(children: &'a [(String, Process)], id: &str) -> Optio
     children.find(|(of, _)| of == id).map(|(_, child)| child)
 }
 
-/// Asks all servers at once. `None` for a server whose answer was lost.
+/// Asks all servers at once, and makes panes of each answer. A server without an answer is a
+/// problem.
+pub(super) fn list_each<S: Sync, A: Send>(
+    host: &str,
+    machine: &Machine,
+    servers: &[Listening<S>],
+    ask: impl Fn(&Listening<S>, Instant) -> Result<A, String> + Sync,
+    panes_of: impl Fn(&Listening<S>, A) -> Vec<Pane>,
+) -> Found<Vec<Pane>> {
+    let deadline = machine.commands().deadline();
+    let answers = ask_all(host, servers, |listening| ask(listening, deadline));
+    let mut found: Found<Vec<Pane>> = Found::default();
+    for (listening, answer) in servers.iter().zip(answers) {
+        match answer {
+            Ok(answer) => found.found.extend(panes_of(listening, answer)),
+            Err(reason) => {
+                let problem = silent(host, listening.server.process.pid, &reason);
+                found.problems.push(problem);
+            }
+        }
+    }
+    found
+}
+
+/// Asks all servers at once.
 pub(super) fn ask_all<S: Sync, A: Send>(
     host: &str,
     servers: &[S],
-    ask: impl Fn(&S) -> A + Sync,
-) -> Vec<Option<A>> {
+    ask: impl Fn(&S) -> Result<A, String> + Sync,
+) -> Vec<Result<A, String>> {
     let ask = &ask;
     std::thread::scope(|threads| {
         let asked: Vec<_> = servers
@@ -142,10 +173,11 @@ pub(super) fn ask_all<S: Sync, A: Send>(
                 (server, started.spawn_scoped(threads, move || ask(server)))
             })
             .collect();
+        let lost = |_| Err("the answer was lost".to_owned());
         let answers = asked.into_iter().map(|(server, asked)| match asked {
-            Ok(asked) => asked.join().ok(),
+            Ok(asked) => asked.join().unwrap_or_else(lost),
             // No thread can be started: ask it here, within the same deadline.
-            Err(_) => Some(ask(server)),
+            Err(_) => ask(server),
         });
         answers.collect()
     })
@@ -174,10 +206,17 @@ pub(super) fn run(
                 .collect();
             Err(line.chars().take(COMPLAINT_CHARS_MAX).collect())
         }
-        Err(CommandError::NotFound { program }) => Err(format!("`{program}` is not installed")),
-        Err(CommandError::Failed { reason, .. }) => Err(reason),
-        Err(CommandError::TimedOut { time_max, .. }) => {
-            Err(format!("no answer within {} ms", time_max.as_millis()))
+        Err(error) => Err(reason_of(error)),
+    }
+}
+
+/// Why a command gave no answer.
+pub(super) fn reason_of(error: CommandError) -> String {
+    match error {
+        CommandError::NotFound { program } => format!("`{program}` is not installed"),
+        CommandError::Failed { reason, .. } => reason,
+        CommandError::TimedOut { time_max, .. } => {
+            format!("no answer within {} ms", time_max.as_millis())
         }
     }
 }

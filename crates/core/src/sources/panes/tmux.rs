@@ -11,7 +11,7 @@ use whosup_process::{Pid, Process, Tty};
 
 use self::listing::{CLIENT_FORMAT, FORMAT, Listing, Row, parse_listing};
 use self::socket::{Server, Socket, Sockets, find_servers, may_be_server};
-use super::servers::{ask_all, is_ours};
+use super::servers::{COMPLAINT_CHARS_MAX, ask_all, is_ours, reason_of};
 use super::{Going, Input, Pane, PaneHost, PaneServer, Typing, Viewer};
 use crate::adapter::Invocation;
 use crate::machine::Machine;
@@ -20,8 +20,6 @@ use crate::machine::problem::{Found, Problem};
 
 /// The program.
 const TMUX: &str = "tmux";
-/// How much of an error message from tmux is reported, in characters.
-const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// The pane host tmux.
 ///
@@ -126,11 +124,7 @@ fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
     let argv = [TMUX, "-S", &socket]
         .into_iter()
         .chain(words.iter().copied());
-    Some(Invocation {
-        argv: argv.map(str::to_owned).collect(),
-        directory: None,
-        environment: Vec::new(),
-    })
+    Some(Invocation::new(argv))
 }
 
 /// Types through a buffer of this process, which is removed on use. The text is not passed as
@@ -177,12 +171,10 @@ enum Answer {
     NoPanes,
     /// No server listens there.
     NoServer,
-    /// There was no usable answer, for this reason.
-    Failed(String),
 }
 
-/// Asks every socket at once, under one deadline.
-fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
+/// Asks every socket at once, under one deadline. Returns each answer, or why it is not usable.
+fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Result<Answer, String>> {
     let commands = machine.commands();
     let deadline = commands.deadline();
     let run = move |socket: &Socket| {
@@ -194,44 +186,38 @@ fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
         let args: Vec<OsString> = args.into_iter().chain([path]).chain(command).collect();
         understand(commands.run(TMUX, &args, deadline))
     };
-    let answers = ask_all(TMUX, sockets, run).into_iter();
-    let lost = || Answer::Failed("the answer was lost".to_owned());
-    answers.map(|answer| answer.unwrap_or_else(lost)).collect()
+    ask_all(TMUX, sockets, run)
 }
 
 /// Interprets the result of a run of tmux.
-fn understand(ran: Result<CommandOutput, CommandError>) -> Answer {
-    match ran {
-        Ok(output) if output.is_success => match parse_listing(&output.stdout) {
-            listing if listing == Listing::default() => Answer::NoPanes,
-            listing => Answer::Listing(listing),
-        },
-        Ok(output) => understand_complaint(&String::from_utf8_lossy(&output.stderr)),
-        Err(CommandError::TimedOut { time_max, .. }) => {
-            Answer::Failed(format!("no answer within {} ms", time_max.as_millis()))
-        }
-        Err(CommandError::NotFound { .. }) => Answer::Failed("`tmux` is not installed".to_owned()),
-        Err(CommandError::Failed { reason, .. }) => Answer::Failed(reason),
+fn understand(ran: Result<CommandOutput, CommandError>) -> Result<Answer, String> {
+    let output = ran.map_err(reason_of)?;
+    if !output.is_success {
+        return understand_complaint(&String::from_utf8_lossy(&output.stderr));
     }
+    Ok(match parse_listing(&output.stdout) {
+        listing if listing == Listing::default() => Answer::NoPanes,
+        listing => Answer::Listing(listing),
+    })
 }
 
 /// Interprets the error message of tmux, which is English in every locale. (Seen in tmux 3.3a,
 /// 2026-11; read in the sources of 2.1 to 3.8.)
-fn understand_complaint(complaint: &str) -> Answer {
+fn understand_complaint(complaint: &str) -> Result<Answer, String> {
     let line = complaint.lines().next().unwrap_or_default().trim();
     let is_gone = line.starts_with("no server running on ")
         || line.starts_with("error connecting to ")
             && (line.ends_with("(No such file or directory)")
                 || line.ends_with("(Connection refused)"));
     if is_gone {
-        Answer::NoServer
+        Ok(Answer::NoServer)
     } else if matches!(line, "no current target" | "no sessions") {
-        Answer::NoPanes
+        Ok(Answer::NoPanes)
     } else if line.is_empty() {
-        Answer::Failed("tmux failed and said nothing".to_owned())
+        Err("tmux failed and said nothing".to_owned())
     } else {
         let complaint: String = line.chars().take(COMPLAINT_CHARS_MAX).collect();
-        Answer::Failed(format!("tmux says: {complaint}"))
+        Err(format!("tmux says: {complaint}"))
     }
 }
 
@@ -249,18 +235,18 @@ struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    fn add(&mut self, machine: &Machine, socket: &Socket, answer: Answer) {
+    fn add(&mut self, machine: &Machine, socket: &Socket, answer: Result<Answer, String>) {
         match answer {
-            Answer::NoServer => {}
-            Answer::NoPanes => {
+            Ok(Answer::NoServer) => {}
+            Ok(Answer::NoPanes) => {
                 self.is_one_nameless = true;
                 self.answered.extend(&socket.of);
             }
-            Answer::Failed(reason) => {
+            Err(reason) => {
                 self.answered.extend(&socket.of);
                 self.fail(&socket.path, &reason);
             }
-            Answer::Listing(listing) => self.add_listing(machine, socket, listing),
+            Ok(Answer::Listing(listing)) => self.add_listing(machine, socket, listing),
         }
     }
 
@@ -366,7 +352,7 @@ fn pane_of(machine: &Machine, server: &PaneServer, clients: &[(Pid, String)], ro
         title: row.title,
         is_dead: row.is_dead,
         viewers,
-        outer: None,
+        ..Pane::default()
     }
 }
 

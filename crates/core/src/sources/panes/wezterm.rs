@@ -11,7 +11,7 @@ use serde::Deserialize;
 use whosup_process::{Process, Tty};
 use whosup_sidecar::parse_json;
 
-use super::servers::{ServerProcess, ask_all, children, find_ours, run, silent};
+use super::servers::{Listening, children, find_ours, list_each, run};
 use super::{Going, Input, Pane, PaneHost, Typing};
 use crate::adapter::Invocation;
 use crate::machine::Machine;
@@ -44,11 +44,6 @@ struct Row {
     tty_name: Option<String>,
 }
 
-struct Listening {
-    server: ServerProcess,
-    socket: String,
-}
-
 impl PaneHost for WezTerm {
     fn name(&self) -> &'static str {
         WEZTERM
@@ -67,22 +62,14 @@ impl PaneHost for WezTerm {
             })?;
             Some(Listening { server, socket })
         });
-        let listening: Vec<Listening> = listening.collect();
-        let deadline = machine.commands().deadline();
-        let answers = ask_all(WEZTERM, &listening, |wezterm| {
-            ask(machine, &wezterm.socket, deadline)
-        });
-        let mut found: Found<Vec<Pane>> = Found::default();
-        for (wezterm, answer) in listening.iter().zip(answers) {
-            match answer.unwrap_or_else(|| Err("the answer was lost".to_owned())) {
-                Ok(rows) => found.found.extend(panes_of(machine, wezterm, rows)),
-                Err(reason) => {
-                    let problem = silent(WEZTERM, wezterm.server.process.pid, &reason);
-                    found.problems.push(problem);
-                }
-            }
-        }
-        found
+        let listening: Vec<Listening<String>> = listening.collect();
+        list_each(
+            WEZTERM,
+            machine,
+            &listening,
+            |wezterm, deadline| ask(machine, &wezterm.socket, deadline),
+            |wezterm, rows| panes_of(machine, wezterm, rows),
+        )
     }
 
     fn attach(&self, pane: &Pane) -> Option<Invocation> {
@@ -116,7 +103,7 @@ fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<Row>, S
     parse_json(&listing).map_err(|error| format!("cannot understand its list of panes: {error}"))
 }
 
-fn panes_of(machine: &Machine, wezterm: &Listening, rows: Vec<Row>) -> Vec<Pane> {
+fn panes_of(machine: &Machine, wezterm: &Listening<String>, rows: Vec<Row>) -> Vec<Pane> {
     let rows = rows.into_iter().take(PANES_MAX);
     let panes = rows.map(|row| {
         let tty = row.tty_name.as_deref().and_then(Tty::of_name);
@@ -136,9 +123,7 @@ fn panes_of(machine: &Machine, wezterm: &Listening, rows: Vec<Row>) -> Vec<Pane>
             tty: child.and_then(|child| child.tty),
             pid: child.map(|child| child.pid),
             title: row.title,
-            is_dead: false,
-            viewers: Vec::new(),
-            outer: None,
+            ..Pane::default()
         }
     });
     panes.collect()
@@ -149,15 +134,8 @@ fn command(pane: &Pane, command: &[&str], more: &[&str]) -> Option<Invocation> {
     let words = [WEZTERM, "cli", "--no-auto-start"].into_iter();
     let words = words.chain(command.iter().copied());
     let words = words.chain(["--pane-id", pane.pane.as_deref()?]);
-    let argv = words
-        .chain(more.iter().copied())
-        .map(str::to_owned)
-        .collect();
-    Some(Invocation {
-        argv,
-        directory: None,
-        environment: vec![(SOCKET.to_owned(), socket.clone())],
-    })
+    let words = words.chain(more.iter().copied());
+    Some(Invocation::new(words).with(SOCKET, socket))
 }
 
 /// Without an argument the text is read from standard input.

@@ -20,7 +20,7 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::parse_json;
 
 use super::servers::{
-    ServerProcess, ask_all, child_of, children, children_by_id, find_ours, run, silent,
+    Listening, ServerProcess, child_of, children, children_by_id, find_ours, list_each, run, silent,
 };
 use super::{Going, Input, Pane, PaneHost, Typing, Viewer};
 use crate::adapter::Invocation;
@@ -43,11 +43,8 @@ const ENTRIES_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct Zellij;
 
-/// A server, and where it listens now.
-struct Session {
-    server: ServerProcess,
-    socket: Option<PathBuf>,
-}
+/// A server, and where it listens now, as far as that is known.
+type Session = Listening<Option<PathBuf>>;
 
 /// One pane as `list-panes --json` has it.
 #[derive(Debug, Deserialize)]
@@ -89,25 +86,14 @@ impl PaneHost for Zellij {
             };
         }
         let sessions = locate(machine, servers);
-        let deadline = machine.commands().deadline();
-        let answers = ask_all(ZELLIJ, &sessions, |session| ask(machine, session, deadline));
-        let mut found: Found<Vec<Pane>> = Found::default();
-        for (session, answer) in sessions.iter().zip(answers) {
-            let rows = answer.unwrap_or_else(|| Err("the answer was lost".to_owned()));
-            match (rows, &session.socket) {
-                (Ok(rows), Some(socket)) => {
-                    let is_alone = sessions.len() == 1;
-                    let panes = panes_of(machine, &session.server, socket, rows, is_alone);
-                    found.found.extend(panes);
-                }
-                (Ok(_), None) => {}
-                (Err(reason), _) => {
-                    let problem = silent(ZELLIJ, session.server.process.pid, &reason);
-                    found.problems.push(problem);
-                }
-            }
-        }
-        found
+        let is_alone = sessions.len() == 1;
+        list_each(
+            ZELLIJ,
+            machine,
+            &sessions,
+            |session, deadline| ask(machine, session, deadline),
+            |session, rows| panes_of(machine, session, rows, is_alone),
+        )
     }
 
     fn attach(&self, pane: &Pane) -> Option<Invocation> {
@@ -231,13 +217,11 @@ fn socket_directory(socket: &Path) -> Option<&Path> {
         .flatten()
 }
 
-fn panes_of(
-    machine: &Machine,
-    server: &ServerProcess,
-    socket: &Path,
-    rows: Vec<Row>,
-    is_alone: bool,
-) -> Vec<Pane> {
+fn panes_of(machine: &Machine, session: &Session, rows: Vec<Row>, is_alone: bool) -> Vec<Pane> {
+    let Listening { server, socket } = session;
+    let Some(socket) = socket.as_deref() else {
+        return Vec::new();
+    };
     let children = children_by_id(machine, &server.process, "ZELLIJ_PANE_ID");
     let session = name_of(socket).unwrap_or_default();
     let viewers = viewers(machine, &session, is_alone);
@@ -257,7 +241,7 @@ fn panes_of(
             title: row.title,
             is_dead,
             viewers: viewers.clone(),
-            outer: None,
+            ..Pane::default()
         }
     });
     panes.collect()
@@ -293,8 +277,7 @@ fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
     let directory = directory.map(|path| ("ZELLIJ_SOCKET_DIR".to_owned(), path.to_owned()));
     let argv = [ZELLIJ].into_iter().chain(words.iter().copied());
     Some(Invocation {
-        argv: argv.map(str::to_owned).collect(),
-        directory: None,
         environment: directory.into_iter().collect(),
+        ..Invocation::new(argv)
     })
 }

@@ -11,10 +11,8 @@ use whosup_process::{Details, Pid, Process};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Problem;
 use crate::machine::{Environment, Machine};
-use crate::sources::panes::servers::is_ours;
+use crate::sources::panes::servers::{ServerProcess, find_ours};
 
-/// How many server processes are looked at.
-const SERVERS_MAX: usize = 64;
 /// How many sockets are asked.
 pub(super) const SOCKETS_MAX: usize = 64;
 /// How many entries of a directory of sockets are looked at.
@@ -76,29 +74,22 @@ fn is_client(comm: &[u8]) -> bool {
 
 /// Finds the tmux servers of user `uid` in the process table.
 pub(super) fn find_servers(machine: &Machine, uid: u32) -> Vec<Server> {
-    let Ok(processes) = machine.table().processes() else {
-        return Vec::new();
-    };
     let ours = variable_tmux(machine.environment());
     let named_by_ours = ours.as_ref().and_then(|tmux| tmux.server);
     let is_child_of_server = |process: &Process| {
         let parent = process.ppid.and_then(|pid| machine.table().seen(pid));
         parent.is_some_and(|parent| may_be_server(&parent.comm))
     };
-    processes
-        .iter()
-        .filter(|process| !process.is_kernel_thread && !process.is_exited)
-        .filter(|process| may_be_server(&process.comm) || named_by_ours == Some(process.pid))
-        .filter_map(|process| {
-            let details = machine.table().details(process);
-            is_ours(&details, uid).then(|| Server {
-                process: process.clone(),
-                is_certain: is_server(&process.comm) && !is_child_of_server(process),
-                places: places(machine, process, &details, uid),
-            })
-        })
-        .take(SERVERS_MAX)
-        .collect()
+    let servers = find_ours(machine, |process| {
+        may_be_server(&process.comm) || named_by_ours == Some(process.pid)
+    });
+    let servers = servers.into_iter();
+    let servers = servers.map(|ServerProcess { process, details }| Server {
+        is_certain: is_server(&process.comm) && !is_child_of_server(&process),
+        places: places(machine, &process, &details, uid),
+        process,
+    });
+    servers.collect()
 }
 
 /// The places where a server may listen, by the rules by which tmux chooses
