@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
 
+use crate::adapter::names::names;
 use crate::adapter::phase::WaitingFor;
 
 /// How long a payload may be, in bytes.
@@ -79,63 +80,16 @@ pub enum StartSource {
     Other,
 }
 
-impl StartSource {
-    /// Every source.
-    pub const ALL: [Self; 6] = [
-        Self::Startup,
-        Self::Resume,
-        Self::Clear,
-        Self::Compact,
-        Self::Run,
-        Self::Other,
-    ];
-
-    /// The name used in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Startup => "startup",
-            Self::Resume => "resume",
-            Self::Clear => "clear",
-            Self::Compact => "compact",
-            Self::Run => "run",
-            Self::Other => "other",
-        }
-    }
-
-    /// Finds a source by its name; a name that isn't known is [`StartSource::Other`].
-    #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|source| source.name() == name);
-        found.unwrap_or(Self::Other)
-    }
-}
+names!(StartSource {
+    Startup => "startup",
+    Resume => "resume",
+    Clear => "clear",
+    Compact => "compact",
+    Run => "run",
+    Other => "other",
+});
 
 impl EventKind {
-    /// Every kind.
-    pub const ALL: [Self; 20] = [
-        Self::SessionStarted(StartSource::Startup),
-        Self::SessionStarted(StartSource::Resume),
-        Self::SessionStarted(StartSource::Clear),
-        Self::SessionStarted(StartSource::Compact),
-        Self::SessionStarted(StartSource::Run),
-        Self::SessionStarted(StartSource::Other),
-        Self::TurnStarted,
-        Self::ToolStarted,
-        Self::ToolEnded,
-        Self::InputRequested(WaitingFor::Permission),
-        Self::InputRequested(WaitingFor::Question),
-        Self::InputRequested(WaitingFor::Auth),
-        Self::InputRequested(WaitingFor::Prompt),
-        Self::TurnEnded,
-        Self::TurnEndedInBackground,
-        Self::Compacted,
-        Self::SessionEnded,
-        Self::SubAgentStarted,
-        Self::SubAgentEnded,
-        Self::Heartbeat,
-    ];
-
     /// Returns whether the reporting process takes up the session with this event, and so
     /// leaves the session that it served before. No other event shows this: other events of
     /// a session that was left come late.
@@ -158,40 +112,30 @@ impl EventKind {
                 Self::TurnStarted | Self::ToolStarted | Self::InputRequested(_)
             )
     }
-
-    /// The name used in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SessionStarted(StartSource::Startup) => "session-started:startup",
-            Self::SessionStarted(StartSource::Resume) => "session-started:resume",
-            Self::SessionStarted(StartSource::Clear) => "session-started:clear",
-            Self::SessionStarted(StartSource::Compact) => "session-started:compact",
-            Self::SessionStarted(StartSource::Run) => "session-started:run",
-            Self::SessionStarted(StartSource::Other) => "session-started:other",
-            Self::TurnStarted => "turn-started",
-            Self::ToolStarted => "tool-started",
-            Self::ToolEnded => "tool-ended",
-            Self::InputRequested(WaitingFor::Permission) => "input-requested:permission",
-            Self::InputRequested(WaitingFor::Question) => "input-requested:question",
-            Self::InputRequested(WaitingFor::Auth) => "input-requested:auth",
-            Self::InputRequested(WaitingFor::Prompt) => "input-requested:prompt",
-            Self::TurnEnded => "turn-ended",
-            Self::TurnEndedInBackground => "turn-ended:background",
-            Self::Compacted => "compacted",
-            Self::SessionEnded => "session-ended",
-            Self::SubAgentStarted => "sub-agent-started",
-            Self::SubAgentEnded => "sub-agent-ended",
-            Self::Heartbeat => "heartbeat",
-        }
-    }
-
-    /// Finds a kind by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 }
+
+names!(EventKind {
+    SessionStarted(StartSource::Startup) => "session-started:startup",
+    SessionStarted(StartSource::Resume) => "session-started:resume",
+    SessionStarted(StartSource::Clear) => "session-started:clear",
+    SessionStarted(StartSource::Compact) => "session-started:compact",
+    SessionStarted(StartSource::Run) => "session-started:run",
+    SessionStarted(StartSource::Other) => "session-started:other",
+    TurnStarted => "turn-started",
+    ToolStarted => "tool-started",
+    ToolEnded => "tool-ended",
+    InputRequested(WaitingFor::Permission) => "input-requested:permission",
+    InputRequested(WaitingFor::Question) => "input-requested:question",
+    InputRequested(WaitingFor::Auth) => "input-requested:auth",
+    InputRequested(WaitingFor::Prompt) => "input-requested:prompt",
+    TurnEnded => "turn-ended",
+    TurnEndedInBackground => "turn-ended:background",
+    Compacted => "compacted",
+    SessionEnded => "session-ended",
+    SubAgentStarted => "sub-agent-started",
+    SubAgentEnded => "sub-agent-ended",
+    Heartbeat => "heartbeat",
+});
 
 /// Why a payload contains no event.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

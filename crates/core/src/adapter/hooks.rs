@@ -153,10 +153,8 @@ impl Hooks {
 pub(crate) fn started(payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     let source = payload.text("source")?.unwrap_or_default();
     // Only a supervisor reports this source.
-    let source = match StartSource::from_name(source) {
-        StartSource::Run => StartSource::Other,
-        source => source,
-    };
+    let source = StartSource::from_name(source).filter(|source| *source != StartSource::Run);
+    let source = source.unwrap_or(StartSource::Other);
     Ok(EventKind::SessionStarted(source))
 }
 

@@ -1,12 +1,14 @@
 //! The names that enums have in output.
 
 /// Implements `name` and `NAMES` for an enum from one list. `NAMES` is complete because
-/// the compiler checks that the match is. Without fields there are `ALL` and `from_name` too.
+/// the compiler checks that the match is. If it has no patterns there are `ALL` and `from_name`
+/// too.
 macro_rules! names {
-    ($of:ident { $($variant:ident => $name:literal,)+ }) => {
+    ($of:ident { $($variant:ident $(($($field:tt)+))? => $name:literal,)+ }) => {
         impl $of {
             /// Every value, in the order of [`Self::NAMES`].
-            pub const ALL: [Self; Self::NAMES.len()] = [$(Self::$variant),+];
+            pub const ALL: [Self; Self::NAMES.len()] =
+                [$(Self::$variant $(($($field)+))?),+];
 
             /// Finds a value by its name.
             #[must_use]
@@ -15,7 +17,9 @@ macro_rules! names {
             }
         }
 
-        $crate::adapter::names::names!($of { $(Self::$variant => $name,)+ });
+        $crate::adapter::names::names!($of {
+            $(Self::$variant $(($($field)+))? => $name,)+
+        });
     };
     ($of:ident { $($variant:pat => $name:literal,)+ }) => {
         impl $of {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::adapter::names::names;
 use crate::sources::usage::{NO_MODEL, Prices, QUARTER_MS, Slot, Sums, Tally, Usage};
 
 /// What rows are about.
@@ -25,36 +26,14 @@ pub enum By {
     Branch,
 }
 
-impl By {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Session,
-        Self::Project,
-        Self::Agent,
-        Self::Model,
-        Self::Day,
-        Self::Branch,
-    ];
-
-    /// Its name on the command line and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Project => "project",
-            Self::Agent => "agent",
-            Self::Model => "model",
-            Self::Day => "day",
-            Self::Branch => "branch",
-        }
-    }
-
-    /// Finds it by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.name() == name)
-    }
-}
+names!(By {
+    Session => "session",
+    Project => "project",
+    Agent => "agent",
+    Model => "model",
+    Day => "day",
+    Branch => "branch",
+});
 
 /// What one session or sub-agent used.
 #[derive(Debug)]
