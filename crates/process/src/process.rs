@@ -156,6 +156,14 @@ pub struct Process {
     pub comm: Vec<u8>,
 }
 
+impl Process {
+    /// [`Process::began_at_ms`], where that is known.
+    #[must_use]
+    pub fn began_ms(&self) -> Option<i64> {
+        self.began_at_ms.clone().ok()
+    }
+}
+
 /// What is known of a process beyond its `stat`; each field costs a read, and many
 /// are refused to other users.
 #[derive(Debug, Clone, PartialEq, Eq)]

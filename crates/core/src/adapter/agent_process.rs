@@ -88,7 +88,7 @@ impl AgentProcess {
     /// not known.
     #[must_use]
     pub fn had_begun_at(&self, at_ms: i64) -> Option<bool> {
-        let began = self.process.began_at_ms.as_ref().ok()?;
+        let began = self.process.began_ms()?;
         Some(at_ms >= began.saturating_sub(CLOCK_SLACK_MS))
     }
 

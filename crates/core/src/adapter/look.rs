@@ -81,7 +81,7 @@ impl<'a> Look<'a> {
         };
         let displaced = self.processes_of(home).filter(is_displaced);
         displaced
-            .map(|process| process.process.began_at_ms.clone().unwrap_or(0))
+            .map(|process| process.process.began_ms().unwrap_or(0))
             .min()
     }
 

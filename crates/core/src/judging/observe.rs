@@ -193,7 +193,7 @@ impl<'a> Observer<'a> {
         Self {
             machine,
             booted_at_ms: booted_at_ms(machine.table()),
-            init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
+            init_began_at_ms: init.and_then(|init| init.began_ms()),
             claims: claims.into_iter().collect(),
             claims_of: OnceCell::new(),
             at_pids: machine.table().at_pids(),
@@ -381,9 +381,9 @@ impl<'a> Observer<'a> {
         // only starts the agent is not meant. Whether it got the number after that, dates
         // show, whatever they are rounded to.
         if claim.stamp.is_none() && self.probes.launchers.contains(&process.pid) {
-            let dates = claim.dated_at_ms.zip(process.began_at_ms.as_ref().ok());
+            let dates = claim.dated_at_ms.zip(process.began_ms());
             recognition = match dates {
-                Some((dated, began)) if dated < *began => Recognition::AnotherProgram,
+                Some((dated, began)) if dated < began => Recognition::AnotherProgram,
                 _ => Recognition::Unrecognized,
             };
         }

@@ -175,7 +175,7 @@ pub fn doing<'a>(
     if is_left_unfinished(newest, owner) || newest.phase == Some(Phase::Ended) {
         return Doing {
             phase: Some(Phase::Idle),
-            since_ms: owner.and_then(began_at_ms),
+            since_ms: owner.and_then(Process::began_ms),
             ..Doing::default()
         };
     }
@@ -252,16 +252,12 @@ fn is_left_unfinished(fact: &PhaseFact, owner: Option<&Process>) -> bool {
     };
     let began = owner
         .filter(|owner| !is_its_own(owner))
-        .and_then(began_at_ms);
+        .and_then(Process::began_ms);
     is_turn && fact.at_ms.zip(began).is_some_and(is_before)
 }
 
 fn is_process((pid, stamp): &(Pid, StartStamp), process: &Process) -> bool {
     (*pid, stamp) == (process.pid, &process.stamp)
-}
-
-fn began_at_ms(process: &Process) -> Option<i64> {
-    process.began_at_ms.clone().ok()
 }
 
 #[cfg(test)]

@@ -117,9 +117,8 @@ fn starting(parts: &Parts) -> impl Iterator<Item = &AgentProcess> {
         .iter()
         .filter(|process| process.role == Role::Launcher && !process.process.is_exited);
     let young = launchers.filter(|process| {
-        let began = process.process.began_at_ms.as_ref();
-        let age_ms = began.map(|began| parts.now_ms.saturating_sub(*began));
-        age_ms.map_or(true, |age_ms| age_ms < STARTS_WITHIN_MS)
+        let began = process.process.began_ms();
+        began.is_none_or(|began| parts.now_ms.saturating_sub(began) < STARTS_WITHIN_MS)
     });
     young.filter(move |process| !has_started(process))
 }

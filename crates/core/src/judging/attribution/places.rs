@@ -86,7 +86,7 @@ impl Places {
             }
             (None, Err(_)) => return Beside::Unknown,
         };
-        let began_ms = process.began_at_ms.as_ref().ok().copied();
+        let began_ms = process.began_ms();
         let unseen;
         let recorded = match self.recorded.get(directory.as_os_str()) {
             Some(recorded) => recorded,

@@ -46,7 +46,7 @@ impl<'a> Seeker<'a> {
         Self {
             process,
             profile,
-            began_at_ms: process.process.began_at_ms.clone().ok(),
+            began_at_ms: process.process.began_ms(),
             places: &parts.places,
             named: process.named_session(),
             title: title.map(String::as_str),

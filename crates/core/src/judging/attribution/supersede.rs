@@ -75,7 +75,7 @@ fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
 /// The sessions that a process has ended, by their claims.
 fn ends(drafts: &Drafts, parts: &Parts, process: &ProcessKey) -> Vec<Taking<SessionKey>> {
     let found = parts.process(process);
-    let Some(began_ms) = found.and_then(|found| found.process.began_at_ms.clone().ok()) else {
+    let Some(began_ms) = found.and_then(|found| found.process.began_ms()) else {
         return Vec::new();
     };
     let all = drafts.iter().flat_map(|(key, draft)| {

@@ -78,9 +78,9 @@ fn is_quiet_when_idle(process: &AgentProcess) -> bool {
 /// `last_at_ms` cannot have been begun in this terminal: it is too young to be the one
 /// that the process was launched with, and the terminal had no input when it was born.
 pub(super) fn rules_out_birth(process: &AgentProcess, born_at_ms: i64) -> bool {
-    let began_at_ms = process.process.began_at_ms.as_ref();
+    let began = process.process.began_ms();
     let is_by_hand =
-        began_at_ms.is_ok_and(|began| born_at_ms > began.saturating_add(LAUNCH_MS_LONGEST));
+        began.is_some_and(|began| born_at_ms > began.saturating_add(LAUNCH_MS_LONGEST));
     is_by_hand && was_silent_since(process, born_at_ms)
 }
 

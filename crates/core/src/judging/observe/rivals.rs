@@ -160,9 +160,9 @@ impl Candidate<'_> {
             .stamp
             .as_ref()
             .is_none_or(|stamp| stamp.is_same_as(&self.process.stamp) == Some(true));
-        let began = self.process.began_at_ms.as_ref().ok();
+        let began = self.process.began_ms();
         let is_younger = match (other.dated_at_ms, began) {
-            (Some(dated), Some(began)) => dated.saturating_add(CLOCK_SLACK_MS) >= *began,
+            (Some(dated), Some(began)) => dated.saturating_add(CLOCK_SLACK_MS) >= began,
             _ => other.stamp.is_some(),
         };
         let is_in_its_directory =
@@ -188,7 +188,7 @@ impl Candidate<'_> {
     }
 
     fn is_of_its_start(&self, claim: &Claim) -> bool {
-        let began = self.process.began_at_ms.as_ref().ok().copied();
+        let began = self.process.began_ms();
         match (claim.dated_at_ms, began) {
             (Some(dated), Some(began)) => {
                 dated.saturating_add(CLOCK_SLACK_MS) >= began

@@ -510,7 +510,7 @@ impl Judging<'_> {
 
     /// `None`: one of the two dates is not known.
     fn is_older_than_claim(&self, process: &Process) -> Option<bool> {
-        let began = *process.began_at_ms.as_ref().ok()?;
+        let began = process.began_ms()?;
         Some(began <= self.date_ms?.saturating_add(CLOCK_SLACK_MS))
     }
 }

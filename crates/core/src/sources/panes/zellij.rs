@@ -128,8 +128,8 @@ impl PaneHost for Zellij {
 
 /// A server may have no client yet: with the first one it starts the program of its first pane.
 fn is_starting(machine: &Machine, server: &ServerProcess) -> bool {
-    let began_at_ms = server.process.began_at_ms.as_ref();
-    let is_young = began_at_ms.is_ok_and(|began| began + START_MS_MAX > machine.now_ms());
+    let began = server.process.began_ms();
+    let is_young = began.is_some_and(|began| began + START_MS_MAX > machine.now_ms());
     // On its way to become a daemon it is its own child.
     let mut programs =
         children(machine, &server.process).filter(|child| child.comm != ZELLIJ.as_bytes());
@@ -140,7 +140,7 @@ fn is_starting(machine: &Machine, server: &ServerProcess) -> bool {
 /// one server has lost its socket, the only socket there without another server.
 fn locate(machine: &Machine, mut servers: Vec<ServerProcess>) -> Vec<Session> {
     // Of two servers that were started with one socket, the older was renamed since.
-    servers.sort_by_key(|process| std::cmp::Reverse(process.process.began_at_ms.clone().ok()));
+    servers.sort_by_key(|process| std::cmp::Reverse(process.process.began_ms()));
     let mut taken: Vec<PathBuf> = Vec::new();
     let mut sessions: Vec<Session> = Vec::new();
     let mut lost = Vec::new();

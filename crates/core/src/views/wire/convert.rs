@@ -256,7 +256,7 @@ fn process(machine: &Machine, process: &Process) -> WireProcess {
         pid: process.pid.get(),
         start_stamp: process.stamp.to_string(),
         start_stamp_kind: process.stamp.kind().name(),
-        started_at: process.began_at_ms.clone().ok().and_then(timestamp),
+        started_at: process.began_ms().and_then(timestamp),
         executable: executable.map(text),
         executable_bytes: executable.and_then(bytes_if_not_text),
         stopped: process.run_state == RunState::Stopped,
@@ -334,13 +334,7 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
         agent: one.process.agent.to_string(),
         pid: one.process.process.pid.get(),
         start_stamp: one.process.process.stamp.to_string(),
-        started_at: one
-            .process
-            .process
-            .began_at_ms
-            .clone()
-            .ok()
-            .and_then(timestamp),
+        started_at: one.process.process.began_ms().and_then(timestamp),
         work_dir: work_dir.map(text),
         work_dir_bytes: work_dir.and_then(bytes_if_not_text),
         pane: one.pane.as_ref().map(pane),

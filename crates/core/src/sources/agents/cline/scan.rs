@@ -62,7 +62,7 @@ pub(super) struct Scanning<'a> {
 impl Scanning<'_> {
     fn read_log(&mut self) {
         let terminals = self.scan.of_role(Role::Session);
-        let began = terminals.map(|process| process.process.began_at_ms.clone().ok());
+        let began = terminals.map(|process| process.process.began_ms());
         let Some(since_ms) = began.min() else { return };
         let path = self.scan.home.root.join("logs").join("cline.log");
         let since_ms = since_ms.map_or(i64::MIN, |since_ms| since_ms.saturating_sub(ROUNDING_MS));
@@ -373,6 +373,6 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
 
 /// A process had begun at this time, as far as its begin is known.
 fn had_begun_at(process: &AgentProcess, at_ms: i64) -> bool {
-    let began = process.process.began_at_ms.as_ref();
-    began.is_ok_and(|began| at_ms >= began.saturating_sub(ROUNDING_MS))
+    let began = process.process.began_ms();
+    began.is_some_and(|began| at_ms >= began.saturating_sub(ROUNDING_MS))
 }

@@ -177,7 +177,7 @@ impl<'a> Scanning<'a> {
         unlocked.retain(|process| !self.has_lock(process.process.pid));
         let began = unlocked
             .iter()
-            .map(|process| process.process.began_at_ms.clone().ok())
+            .map(|process| process.process.began_ms())
             .min();
         let Some(began) = began else { return };
         let since = tree.since(began.unwrap_or(i64::MIN));

@@ -24,7 +24,7 @@ impl Scanning<'_> {
         // Where one of them is not fully known, the log proves nothing.
         let terminals: Option<Vec<Terminal>> = terminals
             .map(|process| {
-                let began_at_ms = process.process.began_at_ms.clone().ok()?;
+                let began_at_ms = process.process.began_ms()?;
                 let pid = process.process.pid;
                 Some(Terminal { pid, began_at_ms })
             })

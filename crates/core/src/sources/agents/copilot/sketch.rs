@@ -49,8 +49,8 @@ impl Scanning<'_> {
         let used_at_ms = self.last_used_ms(session);
         let clue = |server: &AgentProcess| {
             let pid = server.process.pid;
-            let began = server.process.began_at_ms.as_ref();
-            let used_at_ms = used_at_ms.filter(|at| began.is_ok_and(|began| at >= began))?;
+            let began = server.process.began_ms();
+            let used_at_ms = used_at_ms.filter(|at| began.is_some_and(|began| *at >= began))?;
             let mut locks = session.locks.iter();
             let has_lock = locks.any(|lock| !lock.is_hold && lock.pid == pid);
             let is_free = server.role == Role::Session && self.unconnected.contains(&pid);

@@ -279,8 +279,8 @@ fn unheld(lock: Lock) -> Option<(String, bool)> {
 /// used the session before.
 fn used_since(process: &AgentProcess, at_ms: i64) -> Clue {
     let pid = process.process.pid;
-    let began = process.process.began_at_ms.as_ref();
-    if began.is_ok_and(|began| at_ms >= *began) {
+    let began = process.process.began_ms();
+    if began.is_some_and(|began| at_ms >= began) {
         let says = format!("process {pid} alone has had the project open since");
         Clue::new(pid, ClueKind::Run { at_ms }, says)
     } else {
@@ -301,8 +301,7 @@ fn may_be_open(row: &SessionRow, opener: &Opener<'_>) -> bool {
     let newest = row.created_at_ms.max(row.last_at_ms());
     let is_since = |began: i64| newest.is_some_and(|at| at.saturating_add(SECOND_MS) > began);
     let may_have = |process: &AgentProcess| {
-        let began = process.process.began_at_ms.as_ref();
-        is_named(process, row) || began.map_or(true, |began| is_since(*began))
+        is_named(process, row) || process.process.began_ms().is_none_or(is_since)
     };
     match opener {
         Opener::NoProcess => false,

@@ -37,9 +37,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         .seekers()
         .flat_map(|process| folders_of(process, mounts));
     let named = scan.seekers().filter_map(AgentProcess::named_session);
-    let began = scan
-        .seekers()
-        .map(|process| process.process.began_at_ms.clone());
+    let began = scan.seekers().map(|process| process.process.began_ms());
     let mut scanning = Scanning {
         root: home.root.join("sessions"),
         folders: folders.collect(),

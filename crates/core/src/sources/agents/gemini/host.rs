@@ -21,7 +21,7 @@ impl<'a> Scanning<'a> {
     /// Since when processes of this home serve editors, each as many sessions,
     /// of any directory, as it is asked for.
     pub(super) fn hosts_since(&self) -> Option<i64> {
-        let began = |host: &AgentProcess| host.process.began_at_ms.clone().unwrap_or(0);
+        let began = |host: &AgentProcess| host.process.began_ms().unwrap_or(0);
         self.hosts().map(began).min()
     }
 
@@ -42,8 +42,8 @@ impl<'a> Scanning<'a> {
         };
         let latest = chat.born_at_ms().max(chat.last_at_ms);
         let may_serve = |host: &&AgentProcess| {
-            let began = host.process.began_at_ms.as_ref();
-            began.map_or(true, |began| latest >= Some(*began))
+            let began = host.process.began_ms();
+            began.is_none_or(|began| latest >= Some(began))
         };
         let hosts: Vec<&AgentProcess> = self.hosts().filter(may_serve).collect();
         for host in &hosts {

@@ -115,7 +115,7 @@ impl<'a> Scanning<'a> {
             }
             None
         });
-        let began = |process: &AgentProcess| process.process.began_at_ms.clone().ok();
+        let began = |process: &AgentProcess| process.process.began_ms();
         let since = seekers.iter().filter_map(|process| began(process));
         let since = since.chain(self.hosts_since());
         let since = since.chain(self.displaced_since(project.root.as_deref()));
@@ -221,8 +221,8 @@ fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess
         return;
     };
     let before = possible.iter().filter(|process| {
-        let began = process.process.began_at_ms.as_ref();
-        began.is_ok_and(|began| *began <= quit_at_ms)
+        let began = process.process.began_ms();
+        began.is_some_and(|began| began <= quit_at_ms)
     });
     sketch.clues.extend(before.map(|seeker| {
         let pid = seeker.process.pid;

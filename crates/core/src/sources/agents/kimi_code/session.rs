@@ -281,8 +281,8 @@ fn is_no_run_of(seeker: &AgentProcess, session: &StoredSession, now_ms: i64) -> 
     let is_settled = prompted.is_some_and(|at| now_ms.saturating_sub(at) > TITLE_MS_MAX);
     let born = session.born_at_ms();
     let is_of_launch = |born: i64| {
-        let began = seeker.process.began_at_ms.as_ref();
-        began.map_or(true, |began| born <= began.saturating_add(RUN_START_MS_MAX))
+        let began = seeker.process.began_ms();
+        began.is_none_or(|began| born <= began.saturating_add(RUN_START_MS_MAX))
     };
     is_settled && born.is_some_and(|born| !is_of_launch(born))
 }

@@ -208,6 +208,6 @@ impl<'a> Scan<'a> {
 pub(crate) fn may_have_written_since<'a>(
     processes: impl Iterator<Item = &'a AgentProcess>,
 ) -> Option<i64> {
-    let began = processes.map(|process| process.process.began_at_ms.as_ref().ok());
+    let began = processes.map(|process| process.process.began_ms());
     Some(began.min().flatten()?.saturating_sub(WRITTEN_SLACK_MS))
 }

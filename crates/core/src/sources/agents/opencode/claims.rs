@@ -73,7 +73,7 @@ impl Scanning<'_> {
                 (row, says)
             }
         };
-        let began = process.process.began_at_ms.clone().ok();
+        let began = process.process.began_ms();
         Some(Claim {
             trust: Trust::Trusted,
             evidence: Evidence::new(EvidenceKind::Arguments, None, says),
@@ -126,7 +126,7 @@ impl Scanning<'_> {
             let evidence = Evidence::new(EvidenceKind::Arguments, None, says);
             let (scan, subject) = (&self.scan, Subject::Process(server.process.pid));
             claims.push(Claim {
-                dated_at_ms: client.process.began_at_ms.clone().ok(),
+                dated_at_ms: client.process.began_ms(),
                 is_inferred: true,
                 serving: Serving::Many,
                 ..scan.claim_without_facts(&row.id, subject, evidence)

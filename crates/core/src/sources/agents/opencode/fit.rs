@@ -30,8 +30,8 @@ impl RealPaths<'_> {
 
 /// The session was born, or got a message, since the process began.
 pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
-    let began = process.process.began_at_ms.as_ref();
-    began.is_ok_and(|began| row.used_at_ms() >= Some(began.saturating_sub(ROUNDING_MS)))
+    let began = process.process.began_ms();
+    began.is_some_and(|began| row.used_at_ms() >= Some(began.saturating_sub(ROUNDING_MS)))
 }
 
 /// The process's arguments name the session.
@@ -50,7 +50,7 @@ pub(super) fn continued<'a>(
     if !continues_last(process.adapter.profile().programs, &process.program()) {
         return None;
     }
-    let began = *process.process.began_at_ms.as_ref().ok()?;
+    let began = process.process.began_ms()?;
     let work_dir = composed(process.work_dir()?.to_owned());
     let was_there = |row: &&Row| {
         let is_below = row.directory.as_deref().is_some_and(|directory| {

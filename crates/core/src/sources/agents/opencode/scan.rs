@@ -59,7 +59,7 @@ pub(super) struct Scanning<'a> {
 /// When the first process of a home began; `None` if that is not known of all.
 pub(super) fn first_began_at_ms(scan: &Scan<'_>) -> Option<i64> {
     let began = scan.look.processes_of(scan.home);
-    let began = began.map(|process| process.process.began_at_ms.clone().ok());
+    let began = began.map(|process| process.process.began_ms());
     began.min().flatten()
 }
 

@@ -246,7 +246,7 @@ impl<'a> Scanning<'a> {
         possible: &[&AgentProcess],
     ) {
         let serving = || claimants.iter().chain(possible);
-        let began = serving().filter_map(|its| its.process.began_at_ms.clone().ok());
+        let began = serving().filter_map(|its| its.process.began_ms());
         let began = began.min();
         let database = self.databases.get(row.database);
         let Some((_, database)) = database.filter(|_| began.is_some()) else {

@@ -321,9 +321,9 @@ impl<'a> Scanning<'a> {
         };
         let now_ms = self.scan.look.machine.now_ms();
         let within = |from: i64, to: i64, max: i64| to.saturating_sub(from) < max;
-        let began = chain.server.began_at_ms.as_ref();
+        let began = chain.server.began_ms();
         let is_at_start = |acquired: i64| {
-            began.is_ok_and(|began| within(*began, acquired, START_MS_MAX))
+            began.is_some_and(|began| within(began, acquired, START_MS_MAX))
                 && within(acquired, now_ms, PASSING_MS_MAX)
         };
         PROGRAMS.continues(&interface.program())

@@ -145,7 +145,7 @@ impl<'a> Reading<'a> {
         }
         let log = self.log().unwrap_or_default();
         let began = self.scan.seekers();
-        let began = began.filter_map(|seeker| seeker.process.began_at_ms.clone().ok());
+        let began = began.filter_map(|seeker| seeker.process.began_ms());
         let history = History::new(log, born, began.collect());
         for (claimed, dates) in dated {
             self.sketch_sought(name, seekers, claimed, dates, &history);
@@ -175,7 +175,7 @@ impl<'a> Reading<'a> {
         let events = history.events_of(&session.id);
         let is_doubtful = history.has_hole || history.is_unlogged(&session.id, dates.born_at_ms);
         let is_excluded = |process: &&&AgentProcess| {
-            let began = process.process.began_at_ms.clone().ok();
+            let began = process.process.began_ms();
             !is_doubtful && history.has_launch_of(began) && events.exclude(began)
         };
         let possible = of_its_time.iter().filter(|seeker| !is_excluded(seeker));
