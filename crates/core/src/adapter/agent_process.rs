@@ -105,6 +105,12 @@ impl AgentProcess {
         self.details.cwd.as_deref().ok()
     }
 
+    /// The directory that its arguments name, or else its own.
+    pub(crate) fn named_or_own_dir(&self) -> Option<PathBuf> {
+        let named = self.adapter.work_dir_named_by(&self.program());
+        named.or_else(|| self.work_dir().map(Path::to_owned))
+    }
+
     /// The directories that its sessions may name: its own, and the one that it was started
     /// in, where that has another name now.
     pub fn work_dirs(&self) -> impl Iterator<Item = &Path> {

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::{FileFacts, Links, OpenFile, ReadFileError};
 
 pub use backwards::Backwards;
+pub(crate) use cursor::hash;
 pub use cursor::{Appended, Cursor, CursorAnswer, FINGERPRINT_BYTES, Restart};
 pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
 pub use missing_end::MissingEnd;

@@ -522,7 +522,7 @@ fn is_only_of_another_user(seen: &Seen) -> bool {
 }
 
 /// A kernel without such namespaces has only the initial one.
-fn is_initial(field: &Result<bool, Absent>) -> bool {
+pub(crate) fn is_initial(field: &Result<bool, Absent>) -> bool {
     matches!(field, Ok(true) | Err(Absent::Unsupported))
 }
 

@@ -7,5 +7,6 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use judge::is_initial;
 pub use judge::{Context, Elsewhere, LookFailure, Observed, Recognition, Rival, Seen, judge};
 pub use reason::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use whosup_process::{Absent, Pid};
+use whosup_process::Pid;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::batches::Batches;
@@ -15,6 +15,7 @@ use crate::adapter::{Adapter, AgentProcess, AgentScan, Home, Sketch};
 use crate::judging::attribution::Places;
 use crate::judging::observe::{JudgedClaim, Probes, judge_all, judge_unserved};
 use crate::judging::unseen::who_may_use;
+use crate::judging::verdict::is_initial;
 use crate::machine::Machine;
 use crate::sessions::merge::{Parts, Surroundings, settle};
 use crate::sessions::session::Session;
@@ -187,8 +188,6 @@ impl<'a, 's> Settling<'a, 's> {
 fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
     let view = machine.table().view();
     let placement = machine.mounts().placement_of(&home.root);
-    let is_initial =
-        |field: &Result<bool, Absent>| matches!(field, Ok(true) | Err(Absent::Unsupported));
     machine.table().processes().is_ok()
         && matches!(view.is_everything_shown, Ok(true))
         && match placement {

@@ -218,7 +218,7 @@ fn start_of(facts: &FileFacts) -> Cursor {
 }
 
 /// FNV-1a of 64 bits: a hash that is the same in every run and on every machine.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::sums::{QUARTER_MS, Slot, Sums, add_to, of_request, take_from};
 use crate::sources::agents::kit::dialect::Record;
+use crate::sources::transcript::hash;
 
 /// How many of the last requests may still be counted anew: the snapshots of one message
 /// stand near each other. Those that come later count no more.
@@ -149,7 +150,7 @@ impl Tally {
     }
 
     fn count(&mut self, request: Option<&str>, slot: Slot, sums: Sums) {
-        let Some(request) = request.map(hash) else {
+        let Some(request) = request.map(str::as_bytes).map(hash) else {
             add_to(&mut self.sums, &slot, &sums);
             return;
         };
@@ -181,11 +182,4 @@ fn set(kept: &mut Option<String>, found: Option<&str>) {
     if kept.as_deref() != found && found.is_some() {
         *kept = found.map(str::to_owned);
     }
-}
-
-/// FNV-1a of 64 bits: the same in every run and on every machine.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
 }

@@ -10,8 +10,9 @@ use whosup_process::Pid;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use whosup_sidecar::{SessionId, parse_json};
 
-use super::row::{Row, time_ms};
+use super::row::Row;
 use crate::sources::agents::kit::database::{SessionRows, read_sessions};
+use crate::sources::agents::kit::dialect::date_of;
 use crate::sources::sqlite::{Database, integer, text};
 
 /// The columns that are read, where the table has them.
@@ -50,7 +51,7 @@ pub(super) fn read(path: &Path) -> Result<Option<(SessionRows<Row>, FileFacts)>,
 /// The row, and the error in its PID.
 fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let filled = |at| text(row, at).filter(|text| !text.is_empty());
-    let date = |at| filled(at).as_deref().and_then(time_ms);
+    let date = |at| filled(at).as_deref().and_then(date_of);
     let id = text(row, 0).ok_or("`session_id` is not a text")?;
     let id = SessionId::parse(&id).map_err(|error| format!("`session_id`: {error}"))?;
     let number = integer(row, 1);

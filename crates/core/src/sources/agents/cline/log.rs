@@ -104,7 +104,7 @@ fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
-    use crate::sources::agents::cline::row::time_ms;
+    use crate::sources::agents::kit::dialect::date_of;
 
     fn line(time: &str, pid: &str, event: &str, session: &str) -> String {
         format!(
@@ -118,7 +118,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("cline.log");
         std::fs::write(&path, text).unwrap();
-        read(&path, time_ms(since).unwrap()).unwrap().unwrap()
+        read(&path, date_of(since).unwrap()).unwrap().unwrap()
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             [(7, "17_a", false), (7, "17_b", true), (8, "17_a", true)]
         );
         let last = log.said.values().next_back().unwrap();
-        assert_eq!(last.at_ms, time_ms("2026-11-27T21:02:00Z").unwrap());
+        assert_eq!(last.at_ms, date_of("2026-11-27T21:02:00Z").unwrap());
         assert_eq!(last.version.as_deref(), Some("3.0.65"));
         assert_eq!(last.host.as_deref(), Some("devbox"));
         let later = read_since(&text, "2026-11-27T21:01:30Z");

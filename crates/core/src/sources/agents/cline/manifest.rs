@@ -9,8 +9,9 @@ use whosup_sidecar::file::Links;
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::AGENT;
-use super::row::{Row, time_ms};
+use super::row::Row;
 use crate::machine::problem::Problem;
+use crate::sources::agents::kit::dialect::date_of;
 use crate::sources::agents::kit::folder::list_or_report;
 use crate::sources::agents::kit::reading::read_if_there;
 
@@ -62,8 +63,8 @@ fn parse(bytes: &[u8]) -> Result<Row, String> {
     let parent = text("parent_session_id")?.and_then(|parent| SessionId::parse(&parent).ok());
     Ok(Row {
         pid: object.opt_pid("pid").map_err(failed)?,
-        started_at_ms: text("started_at")?.as_deref().and_then(time_ms),
-        ended_at_ms: text("ended_at")?.as_deref().and_then(time_ms),
+        started_at_ms: text("started_at")?.as_deref().and_then(date_of),
+        ended_at_ms: text("ended_at")?.as_deref().and_then(date_of),
         status: text("status")?.unwrap_or_default(),
         is_interactive: object.opt_bool("interactive").map_err(failed)?,
         model: text("model")?,

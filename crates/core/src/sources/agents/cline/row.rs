@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -112,12 +111,6 @@ impl Row {
             ..Description::default()
         }
     }
-}
-
-/// A date as the database and the file have it.
-pub(super) fn time_ms(text: &str) -> Option<i64> {
-    let at: Timestamp = text.parse().ok()?;
-    Some(at.as_millisecond())
 }
 
 /// A prompt without `<user_input mode="act">…</user_input>` around it.

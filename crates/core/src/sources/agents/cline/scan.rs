@@ -1,7 +1,7 @@
 //! One home: its log and its rows, and what they claim.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -262,7 +262,7 @@ impl Scanning<'_> {
 
     /// It was used in the directory of a terminal since that began.
     pub(super) fn was_used_beside(&self, terminal: &AgentProcess, row: &Row) -> bool {
-        let directories = row.work_dir.as_deref().zip(work_dir_of(terminal));
+        let directories = row.work_dir.as_deref().zip(terminal.named_or_own_dir());
         let mounts = self.scan.look.machine.mounts();
         let is_beside = directories.is_some_and(|(own, real)| mounts.leads_to(own, &real));
         let dates = [row.started_at_ms, row.last_use_at_ms()];
@@ -336,7 +336,7 @@ impl Scanning<'_> {
         let said = self.said_of(id);
         let claim = self.claims_to(id).next();
         let terminal = claim.and_then(|claim| self.scan.process(claim.subject.pid()?));
-        let work_dir = terminal.and_then(work_dir_of);
+        let work_dir = terminal.and_then(AgentProcess::named_or_own_dir);
         let born_at_ms = born_at_ms(id).or(said.map(|said| said.at_ms));
         Sketch {
             work_dir: work_dir.clone(),
@@ -363,12 +363,6 @@ impl Scanning<'_> {
         let about = said.filter(|((_, id), _)| id == session);
         about.map(|(_, said)| said).max_by_key(|said| said.at_ms)
     }
-}
-
-/// The directory that a process works in.
-fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
-    let named = process::PROGRAMS.directory(&process.program());
-    named.or_else(|| process.work_dir().map(Path::to_owned))
 }
 
 /// A process had begun at this time, as far as its begin is known.

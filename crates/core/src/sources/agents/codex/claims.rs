@@ -1,6 +1,6 @@
 //! Claims from the locks and rollouts of a home, and the sketches of the threads.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -186,10 +186,14 @@ impl<'a> Scanning<'a> {
         let parent = parent.and_then(|parent| SessionId::parse(parent).ok());
         let work_dir = header.and_then(|header| header.work_dir.clone());
         let work_dir = work_dir.or_else(|| hint?.work_dir.clone());
+        let own_dir = || {
+            let mut own = holders.iter().filter(|holder| holder.role == Role::Session);
+            own.find_map(|holder| holder.named_or_own_dir())
+        };
         Sketch {
             parent: parent.filter(|parent| parent != thread),
             // Before the first prompt, only the owner process has the directory.
-            work_dir: work_dir.or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
+            work_dir: work_dir.or_else(own_dir),
             born_at_ms,
             last_record_at_ms: tail.found.last_activity_at_ms,
             perhaps_until_ms: tail.perhaps_until_ms,
@@ -284,13 +288,4 @@ fn read_tail(rollout: &Path, problems: &mut Vec<Problem>) -> Tail {
         problems.push(Problem::at(&AGENT, rollout, error.reason()));
         Tail::default()
     })
-}
-
-/// The directory of a process that runs its own thread.
-fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
-    if process.role != Role::Session {
-        return None;
-    }
-    let named = PROGRAMS.directory(&process.program());
-    named.or_else(|| process.work_dir().map(Path::to_owned))
 }

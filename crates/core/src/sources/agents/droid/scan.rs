@@ -81,17 +81,11 @@ fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool 
     is_named || folders.any(|own| Some(own.as_ref()) == folder)
 }
 
-/// The directory that a process works in.
-fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
-    let named = PROGRAMS.directory(&process.program());
-    named.or_else(|| process.work_dir().map(Path::to_owned))
-}
-
 /// The names that the folder of a process's sessions may have: the directory, with
 /// hyphens for slashes, or for everything else that is no letter or digit. Read in the
 /// program; which of them a release makes was not seen.
 fn folders_of(process: &AgentProcess, mounts: &Mounts) -> Vec<String> {
-    let real = work_dir_of(process).map(|dir| mounts.real_path(&dir));
+    let real = process.named_or_own_dir().map(|dir| mounts.real_path(&dir));
     let Some(path) = real.as_deref().and_then(Path::to_str) else {
         return Vec::new();
     };
@@ -219,7 +213,8 @@ impl Scanning<'_> {
             sketch.is_headless = Some(programs.all(|program| PROGRAMS.is_headless(&program)));
             if start.id.is_none() && sketch.work_dir.is_none() {
                 // The first line is lost: the folder gives the directory.
-                sketch.work_dir = candidates.iter().find_map(|process| work_dir_of(process));
+                let mut named = candidates.iter().map(|process| process.named_or_own_dir());
+                sketch.work_dir = named.find_map(|named| named);
             }
         }
         let open_to = candidates.iter().map(|process| process.process.pid);

@@ -26,6 +26,7 @@ use crate::machine::problem::Problem;
 use crate::sources::agents::kit::held::{Held, file_id, which_lock, who_holds};
 use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::uuid::is_uuid;
 
 /// How many entries of the directory are looked at.
 const ENTRIES_MAX: usize = 20_000;
@@ -129,16 +130,7 @@ pub(super) fn lock_of(storage: &Path, id: &SessionId) -> PathBuf {
 /// The session in the name of its lock, `ID.lock`.
 fn session_in(name: &str) -> Option<SessionId> {
     let id = name.strip_suffix(".lock")?;
-    SessionId::parse(id).ok().filter(|_| is_session(id))
-}
-
-/// Returns whether an id has the shape of a session id: a UUID of any version.
-pub(super) fn is_session(id: &str) -> bool {
-    id.len() == 36
-        && id.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+    SessionId::parse(id).ok().filter(|_| is_uuid(id))
 }
 
 fn lease(scan: &mut Scan<'_>, id: &SessionId, path: &Path) -> Result<Lease, ReadFileError> {

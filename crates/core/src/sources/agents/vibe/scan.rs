@@ -7,7 +7,7 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
 use super::early::{self, Named};
-use super::lease::{self, Lease, Leases, is_session, lock_of};
+use super::lease::{self, Lease, Leases, lock_of};
 use super::process::PROGRAMS;
 use super::storage::roots;
 use super::store::{is_of_kind, read_meta, sessions_in};
@@ -23,6 +23,7 @@ use crate::sources::agents::kit::folder::{is_directory, is_there};
 use crate::sources::agents::kit::held::no_holder;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::Scan;
+use crate::sources::agents::kit::uuid::is_uuid;
 use crate::sources::recognize::what_it_runs;
 
 /// How many sessions of a home are read.
@@ -132,7 +133,7 @@ impl<'a> Scanning<'a> {
     fn add_all(&mut self, storage: &Path, leases: &Leases) {
         let root = sessions_in(storage);
         let names = self.scan.names(&root, SESSIONS_MAX);
-        for name in names.texts().filter(|name| is_session(name)) {
+        for name in names.texts().filter(|name| is_uuid(name)) {
             let Ok(id) = SessionId::parse(name) else {
                 continue;
             };

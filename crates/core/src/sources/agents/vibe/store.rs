@@ -18,7 +18,6 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 use serde_json::Value;
@@ -28,7 +27,7 @@ use whosup_sidecar::{StrictObject, parse_json};
 use super::AGENT;
 use crate::adapter::{Description, Sketch};
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::dialect::text_at;
+use crate::sources::agents::kit::dialect::{date_of, text_at};
 use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::title::one_line;
 
@@ -115,7 +114,7 @@ impl Meta {
         let ahead_ms = || zone_ms(local_ms(end.as_deref()?)?, written_at_ms?);
         let date = |text: Option<&str>| {
             let text = text?;
-            at_ms(text).or_else(|| local_ms(text)?.checked_sub(ahead_ms()?))
+            date_of(text).or_else(|| local_ms(text)?.checked_sub(ahead_ms()?))
         };
         Ok(Self {
             id: text("session_id")?,
@@ -151,11 +150,6 @@ impl Meta {
         sketch.started_at_ms = self.started_at_ms;
         sketch.last_record_at_ms = self.last_at_ms;
     }
-}
-
-fn at_ms(text: &str) -> Option<i64> {
-    let at: Timestamp = text.parse().ok()?;
-    Some(at.as_millisecond())
 }
 
 /// A time without a zone, as if it were in UTC.
