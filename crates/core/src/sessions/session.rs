@@ -123,6 +123,20 @@ pub struct JudgedEvidence {
     pub serving: Serving,
 }
 
+impl JudgedEvidence {
+    /// Evidence without a date about a process of this host, which serves one session.
+    pub(crate) fn new(evidence: Evidence, verdict: Verdict, pid: Option<Pid>) -> Self {
+        Self {
+            evidence,
+            verdict,
+            at_ms: None,
+            pid,
+            host: None,
+            serving: Serving::One,
+        }
+    }
+}
+
 /// An agent process without a known session.
 #[derive(Debug, Clone)]
 pub struct Unattributed {

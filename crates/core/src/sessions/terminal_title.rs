@@ -3,7 +3,7 @@
 //! A title is read during the look, so it is as new as the look. It counts only if it
 //! contains one of the agent's words or signs: a person may have turned titles off.
 
-use crate::adapter::claim::{Evidence, EvidenceKind, Serving};
+use crate::adapter::claim::{Evidence, EvidenceKind};
 use crate::adapter::phase::PhaseFact;
 use crate::judging::verdict::Liveness;
 use crate::sessions::session::{JudgedEvidence, Session};
@@ -31,16 +31,8 @@ pub(crate) fn add(session: &mut Session, now_ms: i64) {
 fn evidence_of(session: &Session, title: &PhaseFact) -> Option<JudgedEvidence> {
     let phase = title.phase?;
     let word = title.word.as_deref().unwrap_or_default();
-    Some(JudgedEvidence {
-        evidence: Evidence::new(
-            EvidenceKind::Title,
-            None,
-            format!("the terminal shows `{word}`: {}", phase.name()),
-        ),
-        verdict: session.verdict,
-        at_ms: None,
-        pid: session.terminal_process().map(|process| process.pid),
-        host: None,
-        serving: Serving::One,
-    })
+    let says = format!("the terminal shows `{word}`: {}", phase.name());
+    let evidence = Evidence::new(EvidenceKind::Title, None, says);
+    let pid = session.terminal_process().map(|process| process.pid);
+    Some(JudgedEvidence::new(evidence, session.verdict, pid))
 }

@@ -17,7 +17,7 @@ use whosup_sidecar::{
 };
 
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
 };
 use crate::adapter::{AgentScan, Home, Invocation, KnownClient, Sketch};
 use crate::machine::problem::{Found, Problem};
@@ -202,18 +202,9 @@ impl<'a> Place<'a> {
 
     fn claim(&self, key: &SessionKey, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Claim {
         let (subject, says) = sidecar_facts::subject(sidecar);
-        Claim {
-            scope: ClaimedScope {
-                host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
-                boot: sidecar.boot_id.clone(),
-                pid_namespace: sidecar.pid_namespace,
-                platform: sidecar.process_start_kind.map(StampKind::platform),
-            },
-            stamp: sidecar.process_start.clone(),
-            dated_at_ms: Some(sidecar.started_at_ms),
+        let evidence = Evidence::new(EvidenceKind::Sidecar, Some(path.to_owned()), says);
+        let claim = Claim {
             modified_at_ms: facts.modified_ms,
-            executable: sidecar.executable.clone(),
-            work_dir: Some(sidecar.work_dir.clone()),
             // If the agent has an adapter, a release that writes no sidecar may have resumed the
             // session.
             exclusivity: if self.has_adapter {
@@ -228,12 +219,9 @@ impl<'a> Place<'a> {
             },
             trust: trust_of(facts, &self.home, self.machine),
             placement: self.machine.mounts().placement_of(path),
-            ..Claim::new(
-                key.clone(),
-                subject,
-                Evidence::new(EvidenceKind::Sidecar, Some(path.to_owned()), says),
-            )
-        }
+            ..Claim::new(key.clone(), subject, evidence)
+        };
+        sidecar_facts::completed(claim, sidecar.clone())
     }
 
     fn sketch(&self, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Sketch {

@@ -265,14 +265,9 @@ impl Draft {
         if !is_live(verdict) || client.process.is_exited || is_owner {
             return;
         }
-        self.extra.push(JudgedEvidence {
-            evidence: client.evidence,
-            verdict,
-            at_ms: None,
-            pid: Some(client.process.pid),
-            host: None,
-            serving: Serving::One,
-        });
+        let pid = Some(client.process.pid);
+        self.extra
+            .push(JudgedEvidence::new(client.evidence, verdict, pid));
         self.client = Some(Box::new(client.process));
     }
 
@@ -331,14 +326,9 @@ impl Draft {
         verdict: Verdict,
         process: Option<&Process>,
     ) {
-        self.extra.push(JudgedEvidence {
-            evidence: Evidence::new(kind, None, says),
-            verdict,
-            at_ms: None,
-            pid: process.map(|process| process.pid),
-            host: None,
-            serving: Serving::One,
-        });
+        let evidence = Evidence::new(kind, None, says);
+        let pid = process.map(|process| process.pid);
+        self.extra.push(JudgedEvidence::new(evidence, verdict, pid));
     }
 
     /// `served_by` is the process that serves its parent.

@@ -32,10 +32,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     if look.depth.is_walk() || scanning.scan.seekers().next().is_some() {
         scanning.walk(&home.root.join("sessions"));
     }
-    Found {
-        found: AgentScan::of(scanning.scan.claims, scanning.sketches),
-        problems: scanning.scan.problems,
-    }
+    scanning.scan.finish_with(scanning.sketches)
 }
 
 struct Scanning<'a> {

@@ -29,6 +29,12 @@ pub(crate) const fn pid(sidecar: &Sidecar) -> Option<Pid> {
 pub(crate) fn claim(scan: &Scan<'_>, sidecar: Sidecar, path: PathBuf, facts: &FileFacts) -> Claim {
     let (subject, says) = subject(&sidecar);
     let evidence = Evidence::new(EvidenceKind::Sidecar, path, says);
+    let claim = scan.claim_by_file(&sidecar.session_id, subject, evidence, facts);
+    completed(claim, sidecar)
+}
+
+/// The claim, with the scope, dates and paths of its sidecar.
+pub(crate) fn completed(claim: Claim, sidecar: Sidecar) -> Claim {
     Claim {
         scope: ClaimedScope {
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
@@ -40,7 +46,7 @@ pub(crate) fn claim(scan: &Scan<'_>, sidecar: Sidecar, path: PathBuf, facts: &Fi
         dated_at_ms: Some(sidecar.started_at_ms),
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
-        ..scan.claim_by_file(&sidecar.session_id, subject, evidence, facts)
+        ..claim
     }
 }
 

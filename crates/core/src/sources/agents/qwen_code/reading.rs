@@ -124,10 +124,8 @@ impl<'a> Reading<'a> {
             }
         }
         let sketches = self.sessions.into_values();
-        Found {
-            found: AgentScan::of(self.scan.claims, sketches.filter_map(|facts| facts.sketch)),
-            problems: self.scan.problems,
-        }
+        let sketches = sketches.filter_map(|facts| facts.sketch);
+        self.scan.finish_with(sketches)
     }
 }
 
