@@ -11,12 +11,10 @@
 
 use std::path::Path;
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::{HookTrust, Hooks, SettingsFile, SettingsForm};
-use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
     settings: &[SettingsFile::in_home(
         "hooks.json",
         SettingsForm::JsonGroups,
@@ -40,13 +38,6 @@ pub(super) static HOOKS: Hooks = Hooks {
     }),
     ..USUAL_HOOKS
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    match name {
-        "Interrupt" => Ok(EventKind::TurnEnded),
-        _ => usual_meaning(name, payload),
-    }
-}
 
 /// A table `[hooks.state."FILE:EVENT:GROUP:HOOK"]` for each hook that a person has
 /// looked at; those that are trusted have a `trusted_hash`.

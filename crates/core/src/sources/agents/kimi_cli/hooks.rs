@@ -5,14 +5,11 @@
 //! `exit` and `SessionStart` with the source `startup`, from the same process.
 //! SIGTERM and a terminal that goes send nothing.
 
-use crate::adapter::{Hooks, SettingsFile, SettingsForm};
-use crate::sources::agents::kit::event_names::USUAL_HOOKS;
+use crate::adapter::Hooks;
+use crate::sources::agents::kit::event_names::{CONFIG_TOML, USUAL_HOOKS};
 
 pub(super) static HOOKS: Hooks = Hooks {
-    settings: &[SettingsFile::in_home(
-        "config.toml",
-        SettingsForm::TomlTables,
-    )],
+    settings: CONFIG_TOML,
     events: &[
         "SessionStart",
         "UserPromptSubmit",

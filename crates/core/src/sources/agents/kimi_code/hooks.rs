@@ -5,16 +5,11 @@
 //! old one. SIGTERM and a terminal that goes send nothing. A configuration with an
 //! event that it does not know is refused, so the newest of them are not asked for.
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
-use crate::adapter::{Hooks, SettingsFile, SettingsForm};
-use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
+use crate::adapter::Hooks;
+use crate::sources::agents::kit::event_names::{CONFIG_TOML, USUAL_HOOKS};
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
-    settings: &[SettingsFile::in_home(
-        "config.toml",
-        SettingsForm::TomlTables,
-    )],
+    settings: CONFIG_TOML,
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -33,12 +28,3 @@ pub(super) static HOOKS: Hooks = Hooks {
     ],
     ..USUAL_HOOKS
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    match name {
-        // Whatever the answer was, the turn continues.
-        "PermissionResult" => Ok(EventKind::ToolStarted),
-        "Interrupt" => Ok(EventKind::TurnEnded),
-        _ => usual_meaning(name, payload),
-    }
-}

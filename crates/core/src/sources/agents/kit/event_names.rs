@@ -21,13 +21,20 @@ pub(crate) const SETTINGS_JSON: &[SettingsFile] = &[SettingsFile::in_home(
     SettingsForm::JsonGroups,
 )];
 
+/// The settings of both agents of Moonshot's, in which their hooks are set.
+pub(crate) const CONFIG_TOML: &[SettingsFile] = &[SettingsFile::in_home(
+    "config.toml",
+    SettingsForm::TomlTables,
+)];
+
 /// The meaning of a usual event name. A reminder that an agent has been idle for a while is
 /// a `Notification`, and so is a request for permission.
 pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     Ok(match name {
         "SessionStart" => started(payload)?,
         "UserPromptSubmit" => EventKind::TurnStarted,
-        "PreToolUse" => EventKind::ToolStarted,
+        // Whatever the answer was, the turn continues.
+        "PreToolUse" | "PermissionResult" => EventKind::ToolStarted,
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "ElicitationResult" => {
             EventKind::ToolEnded
         }
@@ -38,7 +45,7 @@ pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<Eve
             // `idle_prompt`, `auth_success` and all others: no question to a person.
             _ => EventKind::Heartbeat,
         },
-        "Stop" | "StopFailure" => EventKind::TurnEnded,
+        "Stop" | "StopFailure" | "Interrupt" => EventKind::TurnEnded,
         "PreCompact" | "PostCompact" => EventKind::Compacted,
         "SessionEnd" => EventKind::SessionEnded,
         "SubagentStart" => EventKind::SubAgentStarted,

@@ -5,16 +5,14 @@
 
 use std::path::PathBuf;
 
-use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::{HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 use crate::machine::Environment;
-use crate::sources::agents::kit::event_names::{USUAL_HOOKS, usual_meaning};
+use crate::sources::agents::kit::event_names::USUAL_HOOKS;
 
 /// The plugin, with `"PROGRAM"` in the place of the program.
 const PLUGIN: &str = include_str!("plugin.js");
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
     settings: &[SettingsFile {
         place: SettingsPlace::Environment(plugin_file),
         form: SettingsForm::OwnFile(plugin),
@@ -36,14 +34,6 @@ pub(super) static HOOKS: Hooks = Hooks {
     ],
     ..USUAL_HOOKS
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    match name {
-        // Whatever the answer was, the turn continues.
-        "PermissionResult" => Ok(EventKind::ToolStarted),
-        _ => usual_meaning(name, payload),
-    }
-}
 
 /// Where it looks for plugins: not in its home, which is where its database is.
 fn plugin_file(environment: &Environment) -> Option<PathBuf> {

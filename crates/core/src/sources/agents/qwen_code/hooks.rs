@@ -5,15 +5,12 @@
 //! given. A session that is left by `/resume` gets no `SessionEnd`, nor does a
 //! one-shot run; one under an editor gets two.
 
-use crate::adapter::{Hooks, SettingsFile, SettingsForm, session_by_file_stem};
-use crate::sources::agents::kit::event_names::USUAL_HOOKS;
+use crate::adapter::{Hooks, session_by_file_stem};
+use crate::sources::agents::kit::event_names::{SETTINGS_JSON, USUAL_HOOKS};
 
 pub(super) static HOOKS: Hooks = Hooks {
     session_of_transcript: session_by_file_stem,
-    settings: &[SettingsFile::in_home(
-        "settings.json",
-        SettingsForm::JsonGroups,
-    )],
+    settings: SETTINGS_JSON,
     events: &[
         "SessionStart",
         "UserPromptSubmit",
