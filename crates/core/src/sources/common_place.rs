@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Pid, PidNamespace, Process, StampKind};
+use whosup_process::{Pid, PidNamespace, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{
     AgentId, ReadSidecarError, Resume, Serves, SessionId, Sidecar, file, is_sidecar_name,
