@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::config;
 use crate::exit::ExitStatus;
 
-/// How long the hook may be blocked once it has read the event.
+/// How long the hook may be blocked by one and the same thing once it has read the event.
 const BLOCKED_MAX: Duration = Duration::from_secs(1);
 /// How long it may take in all, where very much runs at once and it has to wait for a
 /// processor. An agent waits longer for a hook: Claude Code 2.1.332 a minute.
@@ -127,11 +127,19 @@ fn end_in_time() {
     let watch = || {
         let began = Instant::now();
         let mut blocked = Duration::ZERO;
+        let mut last = String::new();
         while blocked < BLOCKED_MAX && began.elapsed() < TIME_MAX {
+            let asleep = Instant::now();
             std::thread::sleep(STEP);
-            if !is_ready_to_run() {
-                blocked += STEP;
-            }
+            // Woken late: whatever it waits for may wait for a processor, too.
+            let is_busy = asleep.elapsed() > STEP * 3 / 2;
+            let waited = waits();
+            blocked = match &waited {
+                Some(now) if *now == last && is_busy => blocked,
+                Some(now) if *now == last => blocked + STEP,
+                _ => Duration::ZERO,
+            };
+            last = waited.unwrap_or_default();
         }
         std::process::exit(0);
     };
@@ -139,13 +147,17 @@ fn end_in_time() {
     std::thread::Builder::new().spawn(watch).ok();
 }
 
-/// The main thread runs, or only waits for a processor (state `R` of proc_pid_stat(5)).
-/// `false` where that is not known.
-fn is_ready_to_run() -> bool {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name before the state may contain anything.
-    let after_name = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
-    after_name.is_some_and(|fields| fields.starts_with('R'))
+/// How often the main thread has waited for something, while it waits; `None` while it runs,
+/// or only waits for a processor (`State` and `voluntary_ctxt_switches` of
+/// proc_pid_status(5)). Where that is not known it is taken to wait.
+fn waits() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let mut lines = status.lines();
+        let text = lines.find_map(|line| line.strip_prefix(name));
+        text.unwrap_or_default().trim().to_owned()
+    };
+    (!field("State:").starts_with('R')).then(|| field("voluntary_ctxt_switches:"))
 }
 
 /// The input is a complete JSON value: nothing can follow it.

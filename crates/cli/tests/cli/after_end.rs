@@ -68,7 +68,7 @@ fn wait_for_given(world: &World, count: usize) -> Vec<Value> {
     all
 }
 
-fn hook_log(world: &World) -> String {
+pub(crate) fn hook_log(world: &World) -> String {
     std::fs::read_to_string(world.home().join(".local/state/whosup/hook.log")).unwrap_or_default()
 }
 

@@ -47,7 +47,7 @@ fn check_hooks_at_once(count: usize, before: &str) {
     let (status, said) = agent.run(&(line + "wait"));
     assert_eq!((status.as_str(), said.as_str()), ("0", ""));
     let lines = log_of(&world, &world.s1);
-    assert_eq!(lines.len(), count);
+    assert_eq!(lines.len(), count, "{}", super::after_end::hook_log(&world));
     for number in 0..count {
         let prompt = format!("prompt {number}");
         assert!(
