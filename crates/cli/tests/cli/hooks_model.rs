@@ -42,6 +42,8 @@ struct Owner {
     is_open: bool,
     /// What it was doing when it reported last.
     phase: Option<Phase>,
+    /// How many sessions it had taken up when it last worked in this one.
+    worked_after: Option<usize>,
 }
 
 /// What the model knows of a session.
@@ -129,8 +131,13 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     let taken = taken.entry(by).or_default();
     let is_end = kind == EventKind::SessionEnded;
     let is_elsewhere = taken.last().is_some_and(|last| *last != of);
+    let worked_after = known.as_ref().and_then(|known| {
+        let own = known.owners.iter().find(|owner| owner.pid == by)?;
+        own.worked_after
+    });
+    let is_before = !kind.starts_work() && worked_after != Some(taken.len());
     let has_left =
-        is_elsewhere && !is_end && !kind.is_claim() && (taken.contains(&of) || !kind.starts_work());
+        is_elsewhere && !is_end && !kind.is_claim() && (taken.contains(&of) || is_before);
     if kind.is_claim() {
         taken.push(of);
     }
@@ -149,7 +156,8 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     known.owners.push(Owner {
         pid: by,
         is_open: !is_end && (was_open || is_reopened),
-        phase: phase_of_own,
+        phase: phase_of_own.filter(|_| was_open || !is_reopened),
+        worked_after: is_reopened.then_some(taken.len()).or(worked_after),
     });
     // A second end has no effect.
     if is_end && !was_open {
@@ -173,7 +181,7 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
         // Another process continues it, and does what it was doing.
         let open = known.owners.iter().rfind(|owner| owner.is_open);
         known.phase = open.and_then(|open| open.phase).unwrap_or(known.phase);
-    } else if !is_end && known.phase != Phase::Starting {
+    } else if !is_end && !matches!(known.phase, Phase::Starting | Phase::Ended) {
         known.owners.last_mut().unwrap().phase = Some(known.phase);
     }
     known
