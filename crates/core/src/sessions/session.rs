@@ -171,14 +171,11 @@ impl Session {
     }
 
     /// The phase of the conversation, by the newest dated fact. After the owner's exit only
-    /// "ended" counts, and where it may be live, nothing does.
+    /// "ended" counts.
     #[must_use]
     pub fn doing(&self) -> Doing {
         let described = self.description.fact();
-        if self.liveness() == Liveness::Unknown {
-            return Doing::default();
-        }
-        if self.liveness() == Liveness::Exited {
+        if self.liveness() != Liveness::Live {
             // Records that the agent wrote after the announced end do not reopen it.
             let reported = &self.sketch.facts;
             return if reported.is_empty() {

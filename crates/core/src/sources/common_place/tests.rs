@@ -284,7 +284,11 @@ fn a_world_writable_file_changes_no_other() {
         .join("my-agent/s-2.runtime.json");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     fs::set_permissions(planted, mode).unwrap();
-    let found = scan(&world.machine(), &Scope::default()).snapshot.sessions;
+    let scope = Scope {
+        agents: Some(BTreeSet::from([AgentId::parse("my-agent").unwrap()])),
+        ..Scope::default()
+    };
+    let found = scan(&world.machine(), &scope).snapshot.sessions;
     let found = found.iter().map(|session| session.liveness());
     assert_eq!(
         found.collect::<Vec<_>>(),

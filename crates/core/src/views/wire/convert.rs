@@ -68,7 +68,6 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
     let work_dir = session.work_dir();
     let home = (!session.is_default_home).then_some(&*session.key.home);
     let is_live = session.liveness() == Liveness::Live;
-    let is_exited = session.liveness() == Liveness::Exited;
     let doing = session.doing();
     WireSession {
         agent: session.key.agent.as_str().into(),
@@ -103,11 +102,11 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         agent_version: session.agent_version().map(T::from),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
-        ended_at: sketch.ended_at_ms.filter(|_| is_exited).and_then(timestamp),
+        ended_at: sketch.ended_at_ms.filter(|_| !is_live).and_then(timestamp),
         end_cause: sketch
             .end_cause
             .as_deref()
-            .filter(|_| is_exited)
+            .filter(|_| !is_live)
             .map(T::from),
         cpu_seconds_at_least: sketch
             .cpu_at_least_ms
