@@ -10,7 +10,8 @@
 //!    is current, and it has left the others. Where a log is all that its claims rest on,
 //!    the title of its terminal shows whether it has moved on since.
 //! 2. `seek`: processes without a claim are matched with sessions by their arguments,
-//!    their launch, the logs of their agent and the use of their terminals.
+//!    their launch, the logs of their agent and the use of their terminals. Then those are
+//!    asked whose session hooks alone reported: hooks may have fallen silent since.
 //! 3. `dead`: a session without a process has exited only if no process is left that
 //!    could serve it.
 //!
