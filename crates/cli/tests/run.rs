@@ -5,9 +5,11 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT};
 use tempfile::TempDir;
 
 /// How long to wait for a condition.
@@ -206,6 +208,11 @@ fn signal(pid: u32, name: &str) {
 #[test]
 fn signals_are_passed_on_to_the_program() {
     let world = World::new();
+    // Whoever started the tests may ignore some (nohup). What a process handles itself, its
+    // children begin with as usual.
+    for handled in [SIGHUP, SIGINT] {
+        signal_hook::flag::register(handled, Arc::default()).unwrap();
+    }
     for (name, id) in [("TERM", "s1"), ("HUP", "s2"), ("INT", "s3"), ("USR1", "s4")] {
         let script =
             format!("trap 'exit 55' {name}; echo ready; while [ -d ../work ]; do sleep 0.02; done");
