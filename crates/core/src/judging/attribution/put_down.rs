@@ -8,7 +8,6 @@ use super::solve::{Because, Pair, Solution};
 use super::{Drafts, ProcessKey, process_key};
 use crate::adapter::claim::{EvidenceKind, SessionKey};
 use crate::adapter::{AgentProcess, ClueKind, Unclaimed};
-use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::merge::Draft;
 
@@ -44,7 +43,7 @@ pub(super) fn put_down(
         };
         served.insert(process.process.pid);
         if part == Unclaimed::Owner {
-            leave_others(drafts, &process_key(&process.process), key);
+            hide_provisional(drafts, &process_key(&process.process));
         }
         if let Some(draft) = drafts.get_mut(key) {
             serve(draft, process, part, *because);
@@ -70,17 +69,12 @@ pub(super) fn put_down(
     served
 }
 
-/// What claims the process had before was left. A record that an agent makes before it knows
-/// which session it serves is none.
-fn leave_others(drafts: &mut Drafts, process: &ProcessKey, current: &SessionKey) {
-    let is_its =
-        |claim: &JudgedClaim| claim.process.as_deref().map(process_key).as_ref() == Some(process);
+/// A record that an agent makes before it knows which session it serves is none.
+fn hide_provisional(drafts: &mut Drafts, process: &ProcessKey) {
     for draft in drafts.values_mut() {
-        if !draft.live_claims().any(is_its) {
-            continue;
+        if draft.sketch.is_provisional {
+            draft.supersede(process, None);
         }
-        let is_session = !draft.sketch.is_provisional;
-        draft.supersede(process, is_session.then_some(&current.session));
     }
 }
 

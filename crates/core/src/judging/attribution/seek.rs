@@ -118,13 +118,11 @@ fn seek_part(
         .map(|(key, _)| key.clone())
         .collect();
     let table = Table::new(drafts, parts, part, &keys, seekers);
-    let facts = seekers
-        .iter()
-        .enumerate()
-        .map(|(process, seeker)| ProcessFacts {
-            is_lost: table.lost.contains(&process),
-            ..seeker.facts(part, drafts)
-        });
+    let facts = seekers.iter().enumerate().map(|(process, seeker)| {
+        let facts = seeker.facts(part, drafts);
+        let is_lost = facts.is_lost || table.lost.contains(&process);
+        ProcessFacts { is_lost, ..facts }
+    });
     let facts: Vec<ProcessFacts> = facts.collect();
     let solution = solve(&facts, &table.dates, &table.pairs);
     let seeking: Vec<&AgentProcess> = seekers.iter().map(|seeker| seeker.process).collect();
@@ -133,7 +131,8 @@ fn seek_part(
 }
 
 /// Processes whose session only hooks show, by agent. Hooks may be heard no more (they were
-/// uninstalled, or the program was moved), so that what nothing else explains may be theirs.
+/// uninstalled, or the program was moved), so that what nothing else explains may be theirs. That
+/// decides nothing: what hooks reported is proven.
 fn heard<'a>(drafts: &Drafts, parts: &'a Parts) -> BTreeMap<&'a AgentId, Vec<Seeker<'a>>> {
     let mut heard_at_ms: HashMap<ProcessKey, Option<i64>> = HashMap::new();
     for judged in drafts.values().flat_map(Draft::live_claims) {

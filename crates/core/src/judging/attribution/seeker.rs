@@ -82,8 +82,7 @@ impl<'a> Seeker<'a> {
             began_ms: self.began_at_ms,
             is_run_incomplete: clues().any(|clue| clue.kind == ClueKind::Gap),
             must_have_one: part == Unclaimed::Client && has_session,
-            is_lost: false,
-            has_session: self.heard_at_ms.is_some(),
+            is_lost: self.heard_at_ms.is_some(),
             left_at_ms: left.max().max(self.heard_at_ms),
         }
     }

@@ -88,8 +88,6 @@ pub(super) struct ProcessFacts {
     pub(super) is_run_incomplete: bool,
     /// It moved, or may have moved, to a session that is not known.
     pub(super) is_lost: bool,
-    /// Its hooks reported a session: only a log shows that it has gone on to another one.
-    pub(super) has_session: bool,
     /// When it was last seen to leave a session, or its hooks were heard last.
     pub(super) left_at_ms: Option<i64>,
     /// It always has one of the sessions that a host serves.
@@ -308,8 +306,7 @@ impl Solver<'_> {
 
     /// The session that the terminal chooses among all possible ones.
     fn by_choice(&self, process: usize) -> Option<Choice> {
-        let facts = self.facts(process);
-        if facts.is_lost || facts.has_session {
+        if self.facts(process).is_lost {
             return None;
         }
         let evidence = self.evidence_of(process);
