@@ -77,7 +77,13 @@ fn a_configuration_that_is_misspelled_meanwhile_shows_no_prompt() {
     let posing = world.pose_as_claude();
     world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
     world.write_claude_transcript(".claude", &world.s1);
-    let config = |text| world.write(".config/whosup/config.toml", text);
+    // Renamed into place: it is never empty, which would show prompts.
+    let config = |text| {
+        let new = ".config/whosup/config.new";
+        world.write(new, text);
+        let new = world.home().join(new);
+        std::fs::rename(&new, new.with_extension("toml")).unwrap();
+    };
     config("prompts = \"hide\"");
     let mut watching = Watching::start(&world);
     config("promts = \"hide\"");

@@ -17,7 +17,7 @@
 //!
 //! Adapters contribute [clues](crate::adapter::Clue) and never match anything themselves:
 //! what a log shows without naming a process for certain is matched here too, by
-//! [`place_runs`] and [`openers`], before the adapter makes its claims. All of that, and the
+//! `place_runs` and `openers`, before the adapter makes its claims. All of that, and the
 //! launches among the clues, go through the one function in `launch`.
 
 mod current;
