@@ -15,7 +15,7 @@ pub fn is_signal_ignored(signal: i32) -> bool {
     #[cfg(target_os = "linux")]
     let is_ignored = linux::is_signal_ignored(signal);
     #[cfg(not(target_os = "linux"))]
-    let is_ignored = false;
+    let is_ignored = unsupported::is_signal_ignored(signal);
     is_ignored
 }
 

@@ -67,3 +67,9 @@ impl Backend for Unsupported {
         Err(ProbeError::Unsupported)
     }
 }
+
+/// It can't be known whether this process ignores a signal.
+#[cfg(not(target_os = "linux"))]
+pub(super) const fn is_signal_ignored(_signal: i32) -> bool {
+    false
+}
