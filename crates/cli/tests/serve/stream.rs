@@ -57,15 +57,22 @@ fn a_death_is_known_before_the_look_after_it_and_is_what_that_look_shows() {
     let server = Server::start(&world);
     let mut stream = Stream::open(&server, &path(&world), &[]);
     let state = RefCell::new(stream.next().data);
-    for number in 0..DEATHS_MAX {
-        let session = format!("0a0b0c0d-0000-4000-8000-{number:012x}");
-        let mut posing = world.pose_as_claude();
-        world.write_claude_transcript(".claude", &session);
-        world.write_claude_record(posing.pid(), &posing.start(), &session);
-        stream.until(|event| {
-            replay(&mut state.borrow_mut(), &event.data);
-            is_about(event, &session) && event.kind == "added"
-        });
+    // All at first: after a launch, here or in another test, the engine looks before it
+    // publishes.
+    let posing: Vec<_> = (0..DEATHS_MAX)
+        .map(|number| {
+            let session = format!("0a0b0c0d-0000-4000-8000-{number:012x}");
+            let posing = world.pose_as_claude();
+            world.write_claude_transcript(".claude", &session);
+            world.write_claude_record(posing.pid(), &posing.start(), &session);
+            stream.until(|event| {
+                replay(&mut state.borrow_mut(), &event.data);
+                is_about(event, &session) && event.kind == "added"
+            });
+            (session, posing)
+        })
+        .collect();
+    for (session, mut posing) in posing {
         wait_for("the engine to rest", || {
             let wakeups = server.metric("whosup_wakeups_total");
             std::thread::sleep(Duration::from_millis(200));
