@@ -3,6 +3,7 @@
 mod client;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -73,10 +74,13 @@ pub(crate) fn death(setting: &Setting) -> anyhow::Result<Outcome> {
         .iter()
         .map(|(id, pid)| (*pid, id.clone()))
         .collect();
+    let mut alone =
+        Series::new("SIGKILL to the line of a Python that waits for that process alone");
     let mut poses = world.take_processes();
     let mut unseen = 0_u32;
     for process in &mut poses.0 {
         setting.go_on()?;
+        alone.samples.push(sample(death_alone(setting)?));
         let id = &sessions[&i32::try_from(process.id())?];
         stream.rest(REST)?;
         let began = Instant::now();
@@ -116,14 +120,40 @@ pub(crate) fn death(setting: &Setting) -> anyhow::Result<Outcome> {
         name: "death",
         about: format!(
             "{} sessions are live and {} dead ones on disk. Each owner is killed in turn, a client \
-             reads the stream of `whosup serve`.",
+             reads the stream of `whosup serve`. Before each, a Python reports the death of a single \
+             process that it waits for.",
             LIVE.iter().sum::<usize>(),
             setting.count(DEAD)
         ),
-        series: vec![series],
+        series: vec![series, alone],
         goals,
         ..Outcome::default()
     })
+}
+
+/// How soon a Python that waits for one process, which it need not find, reports its death.
+fn death_alone(setting: &Setting) -> anyhow::Result<Duration> {
+    let mut sleeper = Ended(Command::new("sleep").arg("600").spawn()?);
+    let mut peer = python(setting);
+    peer.arg(peers().join("waiting.py"));
+    peer.arg(sleeper.0.id().to_string());
+    peer.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut peer = Ended(peer.spawn()?);
+    let mut lines = BufReader::new(peer.0.stdout.take().context("no output")?).lines();
+    let mut expect = |expected: &str| match lines.next() {
+        Some(Ok(line)) if line == expected => Ok(Instant::now()),
+        other => bail!("`waiting.py` printed {other:?}, not `{expected}`"),
+    };
+    expect("waiting")?;
+    std::thread::sleep(REST);
+    let began = Instant::now();
+    sleeper.0.kill()?;
+    Ok(expect("exited")?.saturating_duration_since(began))
+}
+
+fn python(setting: &Setting) -> Command {
+    let python = setting.python.clone();
+    Command::new(python.unwrap_or_else(|| "python3".into()))
 }
 
 /// How soon a client reads that a record was renamed into place.
@@ -205,9 +235,7 @@ pub(crate) fn idle(setting: &Setting, seconds: u64) -> anyhow::Result<Outcome> {
         ),
         ..Outcome::default()
     };
-    let python = setting.python.clone();
-    let python = python.unwrap_or_else(|| "python3".into());
-    let mut peer = Command::new(python);
+    let mut peer = python(setting);
     peer.arg(peers().join("polling.py")).arg(world.home());
     peer.stdin(Stdio::null()).stdout(Stdio::null());
     let peer = Ended(peer.spawn()?);
