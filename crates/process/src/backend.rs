@@ -118,6 +118,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`ProbeError`] if we could not look, or if it exists but is hidden.
     fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError>;
 
+    /// Looks at a listed process once more, where that costs less than [`Backend::probe`].
+    /// `None` where it does not, or the process is not found: then that decides.
+    fn read_again(&self, _listed: &Process) -> Option<Process> {
+        None
+    }
+
     /// Returns whether `pid` is the ID of a thread that is not its process's leader.
     ///
     /// # Errors
@@ -187,16 +193,6 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`Absent::Unsupported`] where nothing shows it, …
     fn open_files(&self, _process: &Process) -> Field<Vec<OpenFile>> {
         Err(Absent::Unsupported)
-    }
-
-    /// Returns whether a process sees the same mounts as this program, so that a path means
-    /// the same to both. Where there are no mount namespaces, all do.
-    ///
-    /// # Errors
-    ///
-    /// [`Absent`] if that could not be read.
-    fn shares_mounts(&self, _process: &Process) -> Field<bool> {
-        Ok(true)
     }
 
     /// Finds who has `files` open, in one walk. Processes that the table does

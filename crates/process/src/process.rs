@@ -197,6 +197,9 @@ pub struct Details {
     pub inner_pids: Field<Vec<Pid>>,
     /// The namespace that it lives in.
     pub pid_namespace: Field<PidNamespace>,
+    /// It sees the same mounts as this program, so that a path means the same to both.
+    /// Where there are no mount namespaces, all do.
+    pub shares_mounts: Field<bool>,
     /// When its controlling terminal was last used.
     /// [`Absent::Unsupported`](crate::Absent::Unsupported) for a process without
     /// a terminal, one whose standard input is another file, and where nothing
@@ -218,6 +221,7 @@ impl Details {
             uid: Err(reason.clone()),
             inner_pids: Err(reason.clone()),
             pid_namespace: Err(reason.clone()),
+            shares_mounts: Err(reason.clone()),
             terminal_use: Err(reason),
         }
     }

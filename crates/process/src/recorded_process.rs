@@ -62,6 +62,7 @@ impl RecordedProcess {
             uid: Ok(0),
             inner_pids: Ok(vec![pid]),
             pid_namespace: Ok(PidNamespace::INITIAL),
+            shares_mounts: Ok(true),
             terminal_use: Err(Absent::Unsupported),
         };
         Self {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{
-    Absent, Among, AtPids, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope,
-    ProbeError, Process, StartStamp, View,
+    Absent, Among, AtPid, AtPids, Backend, Details, Field, FileId, Holders, OpenFile, Pid,
+    PidScope, ProbeError, Process, StartStamp, View,
 };
 
 /// How many parents [`ProcessTable::ancestors`] follows at most.
@@ -136,10 +136,16 @@ impl ProcessTable {
     /// Each look is a [`ProbeError`] if we could not look.
     #[must_use]
     pub fn at_pids(&self) -> AtPids<'_> {
-        match self.processes() {
+        let others = match self.processes() {
             Ok(_) => self.backend.at_pids(),
-            Err(error) => AtPids::of(move |_| Err(error.clone())),
-        }
+            Err(error) => return AtPids::of(move |_| Err(error.clone())),
+        };
+        AtPids::of(move |pid| {
+            let still = self
+                .seen(pid)
+                .and_then(|seen| self.backend.read_again(seen));
+            still.map_or_else(|| others.look(pid), |process| Ok(AtPid::Process(process)))
+        })
     }
 
     /// What can be read of a process beyond its `stat`, read once and kept.
@@ -201,15 +207,6 @@ impl ProcessTable {
     /// [`Absent`] if they could not be read.
     pub fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
         self.backend.open_files(process)
-    }
-
-    /// Returns whether a process sees the same mounts as this program.
-    ///
-    /// # Errors
-    ///
-    /// [`Absent`] if that could not be read.
-    pub fn shares_mounts(&self, process: &Process) -> Field<bool> {
-        self.backend.shares_mounts(process)
     }
 
     /// The parents of a process, nearest first, as this look saw them.

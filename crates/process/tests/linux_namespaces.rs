@@ -43,6 +43,22 @@ fn the_inner_pid_of_a_process_in_a_nested_namespace_is_read() {
 }
 
 #[test]
+fn a_process_with_mounts_of_its_own_does_not_share_ours() {
+    let wrapper = in_new(&["-m"]);
+    if !can_start_or_skip(&wrapper) {
+        return;
+    }
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]);
+    command.args(["sh", "-c", "echo ready; read line"]);
+    let other = Running::ready(&mut command);
+    let beside = Running::sleeper();
+    let table = Proc::system();
+    assert_eq!(table.details(&other.process()).shares_mounts, Ok(false));
+    assert_eq!(table.details(&beside.process()).shares_mounts, Ok(true));
+}
+
+#[test]
 fn from_inside_a_nested_namespace_only_its_own_processes_are_there() {
     const TEST: &str = "from_inside_a_nested_namespace_only_its_own_processes_are_there";
     let scope = Proc::system().scope();
@@ -255,6 +271,11 @@ fn check_reused_pid() {
         assert_eq!(table.inner_pids(&old), Err(Absent::Vanished));
         let environment = table.environment(&old, &["PATH"]);
         assert_eq!(environment, Err(Absent::Vanished));
+        assert_eq!(table.read_again(&old), None);
+        assert_eq!(
+            table.read_again(&new).map(|again| again.stamp),
+            Some(new.stamp.clone())
+        );
         assert!(table.details(&new).argv.is_ok());
     }
     assert_eq!(watch.wait(Some(std::time::Duration::ZERO)), Ok(true));

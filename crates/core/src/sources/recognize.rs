@@ -297,9 +297,8 @@ fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
     if program.details.cwd.as_deref() == Ok(named) {
         return LaunchedIn::There;
     }
-    let shares_mounts = machine.table().shares_mounts(program.process);
     match machine.mounts().touchable(named) {
-        Ok(named) if matches!(shares_mounts, Ok(true)) => {
+        Ok(named) if program.details.shares_mounts == Ok(true) => {
             match facts_of_any(named.as_path(), Links::Follow) {
                 Ok(_) => LaunchedIn::There,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -89,14 +89,6 @@ impl Backend for OnlyThese {
         }
     }
 
-    fn shares_mounts(&self, process: &Process) -> Field<bool> {
-        if self.has(process.pid) {
-            self.inner.shares_mounts(process)
-        } else {
-            Err(Absent::Vanished)
-        }
-    }
-
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
         let pids: Vec<Pid> = match among {
             Among::All => self.pids.iter().copied().collect(),

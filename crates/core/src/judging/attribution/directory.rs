@@ -16,11 +16,10 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_process::Process;
+use whosup_process::Details;
 use whosup_sidecar::file::{Links, facts_of_any};
 
 use crate::adapter::claim::CLOCK_SLACK_MS;
-use crate::machine::Machine;
 use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
 
@@ -75,9 +74,9 @@ impl Directory {
     /// Looks at the directory that a process works in, by what the kernel calls it. The
     /// link of the process is not followed. In another mount namespace the path means
     /// something else, so that it is text alone.
-    pub(crate) fn of_process(machine: &Machine, process: &Process, path: &Path) -> Self {
-        if matches!(machine.table().shares_mounts(process), Ok(true)) {
-            Self::recorded(machine.mounts(), path)
+    pub(crate) fn of_process(mounts: &Mounts, details: &Details, path: &Path) -> Self {
+        if details.shares_mounts == Ok(true) {
+            Self::recorded(mounts, path)
         } else {
             Self::unseen(path)
         }

@@ -2,13 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::sync::Arc;
 
-use whosup_process::{ProcessTable, Recorded, RecordedProcess};
+use whosup_process::RecordedProcess;
 
 use super::*;
-use crate::machine::Environment;
-use crate::machine::command::NoCommands;
 
 /// When the process of the table below began.
 const BEGAN_MS: i64 = 1_795_813_200_000;
@@ -199,15 +196,9 @@ fn a_link_that_was_made_anew_excludes_no_process() {
 fn a_recorded_process_is_looked_at_by_its_path() {
     let Some(world) = World::new() else { return };
     let process = RecordedProcess::new(7, 1_000, BEGAN_MS);
-    let machine = Machine::new(
-        Environment::default(),
-        BEGAN_MS,
-        ProcessTable::look(Arc::new(Recorded::initial())),
-        Mounts::of_this_machine(),
-        Arc::new(NoCommands),
-    );
-    let own = Directory::of_process(&machine, &process.process, &world.at("app"));
-    let recorded = Directory::recorded(machine.mounts(), &world.at("app"));
+    let mounts = Mounts::of_this_machine();
+    let own = Directory::of_process(&mounts, &process.details, &world.at("app"));
+    let recorded = Directory::recorded(&mounts, &world.at("app"));
     assert_eq!(own, recorded);
     assert!(own.seen.is_some());
 }

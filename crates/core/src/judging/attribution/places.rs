@@ -39,7 +39,7 @@ impl Places {
                 LaunchedIn::Gone(gone) => Some(Directory::unseen(gone)),
                 LaunchedIn::NotKnown | LaunchedIn::There => None,
             };
-            let own = own_directory(machine, &process.process, &process.details);
+            let own = own_directory(machine.mounts(), &process.details);
             let all = own.into_iter().chain(named).chain(launched_in);
             // An argument that was not read may name another one.
             let all = all.filter(|_| !process.details.is_argv_cut);
@@ -52,7 +52,7 @@ impl Places {
 
     /// Looks at the directory that a process works in, where that can be read.
     pub(crate) fn find_details(&mut self, machine: &Machine, process: &Process, details: &Details) {
-        let own = own_directory(machine, process, details);
+        let own = own_directory(machine.mounts(), details);
         self.of_processes
             .extend(own.map(|own| (process.pid, vec![own])));
     }
@@ -107,7 +107,7 @@ impl Places {
     }
 }
 
-fn own_directory(machine: &Machine, process: &Process, details: &Details) -> Option<Directory> {
+fn own_directory(mounts: &Mounts, details: &Details) -> Option<Directory> {
     let own = details.cwd.as_ref().ok()?;
-    Some(Directory::of_process(machine, process, own))
+    Some(Directory::of_process(mounts, details, own))
 }

@@ -55,7 +55,8 @@ pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
         Ok(opened) => opened,
         Err(reason) => return Details::absent(reason),
     };
-    let mut details = read_settled(&opened, &mut look.buffer);
+    let own_mounts = read_mount_namespace(look.root(), "self/ns/mnt");
+    let mut details = read_settled(&opened, &own_mounts, &mut look.buffer);
     if !opened.is_same(&mut look) {
         details = Details::absent(Absent::Vanished);
     }
@@ -112,10 +113,10 @@ pub(super) fn not_opened(error: &ProbeError) -> Absent {
 
 /// Reads everything between two looks at where its arguments are that agree,
 /// so that a process in the middle of `execve` is not read as half of each program.
-fn read_settled(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
+fn read_settled(opened: &Opened, own_mounts: &Field<u64>, buffer: &mut Vec<u8>) -> Details {
     let mut before = opened.body_stat().arguments;
     for _ in 0..READS_MAX {
-        let details = read_opened(opened, buffer);
+        let details = read_opened(opened, own_mounts, buffer);
         let after = match opened.read_body_stat(buffer) {
             Ok(stat) if !stat.is_exiting() => stat.arguments,
             _ => return details,
@@ -130,7 +131,7 @@ fn read_settled(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     ))
 }
 
-fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
+fn read_opened(opened: &Opened, own_mounts: &Field<u64>, buffer: &mut Vec<u8>) -> Details {
     let bodily = opened.bodiless().map_or(Ok(()), Err);
     let exe = bodily.clone().and_then(|()| read_path(opened, "exe"));
     let command_line = bodily
@@ -156,6 +157,9 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
         uid: uid.map_err(&mut explain),
         inner_pids: inner_pids.map_err(&mut explain),
         pid_namespace: read_pid_namespace(opened.dir()).map_err(&mut explain),
+        shares_mounts: read_mount_namespace(opened.dir(), "ns/mnt")
+            .and_then(|theirs| Ok(theirs == own_mounts.clone()?))
+            .map_err(&mut explain),
         terminal_use: terminal::read_use(opened).map_err(&mut explain),
     }
 }
@@ -211,16 +215,10 @@ pub(super) fn read_pid_namespace(dir: BorrowedFd<'_>) -> Field<PidNamespace> {
     parse_namespace(&link, "pid").map(PidNamespace)
 }
 
-/// Returns whether a process sees the same mounts as this program: by the links `ns/mnt`.
-pub(super) fn shares_mounts(table: &Proc, process: &Process) -> Field<bool> {
-    let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
-    let own = read_link(look.root(), "self/ns/mnt").map_err(absent)?;
-    let opened = Opened::open_same(&mut look, process)?;
-    let their = read_link(opened.dir(), "ns/mnt").map_err(absent)?;
-    if !opened.is_same(&mut look) {
-        return Err(Absent::Vanished);
-    }
-    Ok(parse_namespace(&own, "mnt")? == parse_namespace(&their, "mnt")?)
+/// Reads a link to a mount namespace, `mnt:[4026531841]`.
+fn read_mount_namespace(dir: BorrowedFd<'_>, name: &str) -> Field<u64> {
+    let link = read_link(dir, name).map_err(absent)?;
+    parse_namespace(&link, "mnt")
 }
 
 /// Parses the text of a link to a namespace (namespaces(7)).

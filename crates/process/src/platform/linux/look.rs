@@ -191,7 +191,7 @@ impl<'a> Look<'a> {
         Ok(stat)
     }
 
-    fn read_process(&mut self, pid: Pid) -> Field<Process> {
+    pub(super) fn read_process(&mut self, pid: Pid) -> Field<Process> {
         let stat = self.read_stat(pid)?;
         let is_exited = has_exited(self, &stat);
         let mut process = stat.into_process(self.clock());

@@ -159,6 +159,11 @@ impl Backend for Proc {
         self.look()?.probe(pid)
     }
 
+    fn read_again(&self, listed: &Process) -> Option<Process> {
+        let process = self.look().ok()?.read_process(listed.pid).ok()?;
+        (process.stamp == listed.stamp).then_some(process)
+    }
+
     fn is_thread(&self, pid: Pid) -> Result<bool, ProbeError> {
         if self.is_missing(pid)? {
             return Ok(false);
@@ -218,10 +223,6 @@ impl Backend for Proc {
 
     fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
         open_files::read_open_files(self, process)
-    }
-
-    fn shares_mounts(&self, process: &Process) -> Field<bool> {
-        details::shares_mounts(self, process)
     }
 
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
