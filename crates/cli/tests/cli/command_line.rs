@@ -194,18 +194,11 @@ fn a_home_that_is_not_set_is_no_failure() {
 fn an_agent_that_announces_its_sessions_is_selected_by_name() {
     let world = World::new();
     let ours = std::env::current_exe().unwrap();
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
-    let sidecar = serde_json::json!({
-        "schema_version": 1, "pid": std::process::id(), "session_id": world.s1,
-        "work_dir": std::env::current_dir().unwrap(), "hostname": "",
-        "started_at": now.as_secs_f64(), "executable": ours.canonicalize().unwrap(),
+    let fields = serde_json::json!({
+        "pid": std::process::id(), "work_dir": std::env::current_dir().unwrap(),
+        "executable": ours.canonicalize().unwrap(),
     });
-    let place = world.home().join(".local/state/agent-sessions/my-agent");
-    std::fs::create_dir_all(&place).unwrap();
-    let path = place.join(format!("{}.runtime.json", world.s1));
-    std::fs::write(path, sidecar.to_string()).unwrap();
+    world.announce("my-agent", &world.s1, fields);
 
     let said = world.run(["list", "--agent", "my-agent", "--json"]);
     assert_eq!(said.status, 0, "{}", said.err);

@@ -203,12 +203,10 @@ fn the_script_of_fish_completes() {
 
 /// Announces a session of an agent without an adapter.
 fn announce(world: &World, agent: &str, session: &str) {
-    let sidecar = serde_json::json!({
-        "schema_version": 1, "pid": 1, "session_id": session, "work_dir": world.work_dir(),
-        "hostname": "another", "started_at": 1_730_000_000.0,
+    let fields = serde_json::json!({
+        "pid": 1, "hostname": "another", "started_at": 1_730_000_000.0,
     });
-    let path = format!(".local/state/agent-sessions/{agent}/{session}.runtime.json");
-    world.write(&path, sidecar.to_string());
+    world.announce(agent, session, fields);
 }
 
 #[test]

@@ -215,21 +215,14 @@ fn a_command_that_a_file_names_is_shown_and_never_run() {
     let world = World::new();
     let mut gone = std::process::Command::new("true").spawn().unwrap();
     gone.wait().unwrap();
-    let sidecar = json!({
-        "schema_version": 1,
+    let fields = json!({
         "pid": gone.id(),
-        "session_id": world.s1,
-        "work_dir": world.work_dir(),
         "hostname": rustix::system::uname().nodename().to_str().unwrap(),
         "started_at": 1_730_000_000.0,
         "aider_version": null,
         "resume": ["touch", world.root().join("was-run")],
     });
-    let name = format!(
-        ".local/state/agent-sessions/aider/{}.runtime.json",
-        world.s1
-    );
-    world.write(&name, sidecar.to_string());
+    world.announce("aider", &world.s1, fields);
     for refused in [
         &["resume", "--print"][..],
         &["resume"],
@@ -311,20 +304,13 @@ fn activity_that_stands_only_in_the_transcript_brings_a_dismissed_session_back()
 fn what_stays_unknown_and_has_no_record_is_dismissed_until_it_is_heard_of_again() {
     let world = World::new();
     let write = |started_at: u64| {
-        let sidecar = json!({
-            "schema_version": 1,
+        let fields = json!({
             "pid": 77,
-            "session_id": world.s1,
-            "work_dir": world.work_dir(),
             "hostname": "a-container-that-is-gone",
             "started_at": started_at,
             "aider_version": null,
         });
-        let name = format!(
-            ".local/state/agent-sessions/aider/{}.runtime.json",
-            world.s1
-        );
-        world.write(&name, sidecar.to_string());
+        world.announce("aider", &world.s1, fields);
     };
     write(1_730_000_000);
     let here = ["list", "--json", "--cwd", "."];

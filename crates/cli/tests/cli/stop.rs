@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::world::{World, now_ms, wait_for};
+use super::world::{World, wait_for};
 
 fn has_ended(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -73,20 +73,14 @@ fn a_process_that_serves_several_sessions_is_left_alone() {
     let world = World::new();
     let posing = world.pose("lib/my-agent", |_| {});
     for session in [&world.s1, &world.s2] {
-        let sidecar = json!({
-            "schema_version": 1,
+        let fields = json!({
             "pid": posing.pid(),
-            "session_id": session,
-            "work_dir": world.work_dir(),
-            "hostname": "",
-            "started_at": now_ms() / 1_000,
             "my_agent_version": null,
             "process_start": posing.start(),
             "process_start_kind": "linux-ticks",
             "serves": "many",
         });
-        let place = format!(".local/state/agent-sessions/my-agent/{session}.runtime.json");
-        world.write(&place, sidecar.to_string());
+        world.announce("my-agent", session, fields);
     }
     let said = world.run(["stop", "--kill", &world.s1]);
     assert_eq!(said.status, 2, "{} {}", said.out, said.err);

@@ -237,14 +237,12 @@ fn a_command_that_is_printed_cannot_steer_the_terminal() {
     let world = World::new();
     let mut gone = StdCommand::new("true").spawn().unwrap();
     gone.wait().unwrap();
-    let sidecar = serde_json::json!({
-        "schema_version": 1, "pid": gone.id(), "session_id": "s-1", "work_dir": world.work_dir(),
-        "hostname": rustix::system::uname().nodename().to_str().unwrap(),
+    let fields = serde_json::json!({
+        "pid": gone.id(), "hostname": rustix::system::uname().nodename().to_str().unwrap(),
         "started_at": 1_730_000_000.0, "process_start": "1", "process_start_kind": "linux-ticks",
         "resume": ["touch", "x", "\u{1b}[2K\recho", "\u{202e}"],
     });
-    let place = ".local/state/agent-sessions/aider/s-1.runtime.json";
-    world.write(place, sidecar.to_string());
+    world.announce("aider", "s-1", fields);
     // A pipe gets the words as they are.
     let print = ["resume", "--print", "--force", "s-1"];
     let piped = world.run(print);

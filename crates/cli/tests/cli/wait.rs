@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
-use super::world::{WHOSUP, World, now_ms, signal, wait_for};
+use super::world::{WHOSUP, World, signal, wait_for};
 
 fn start(world: &World, arguments: &[&str]) -> Child {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -201,22 +201,13 @@ fn an_unknown_that_nothing_can_change_is_3() {
 fn a_clean_end_is_an_exit_once_the_process_that_removed_its_sidecar_is_gone() {
     let world = World::new();
     let mut posing = world.pose("my-agent", |_| {});
-    let sidecar = json!({
-        "schema_version": 1,
+    let fields = json!({
         "pid": posing.pid(),
-        "session_id": world.s1,
-        "work_dir": world.work_dir(),
-        "hostname": "",
-        "started_at": now_ms() / 1_000,
         "my_agent_version": null,
         "process_start": posing.start(),
         "process_start_kind": "linux-ticks",
     });
-    let place = format!(
-        ".local/state/agent-sessions/my-agent/{}.runtime.json",
-        world.s1
-    );
-    let sidecar = world.write(&place, sidecar.to_string());
+    let sidecar = world.announce("my-agent", &world.s1, fields);
     let mut watching = Watching::start(&world);
     assert!(is(&watching.state, &world.s1, "liveness", "live"));
     let mut exit = start(&world, &[&world.s1, "--until", "exited"]);

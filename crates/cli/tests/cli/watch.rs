@@ -115,7 +115,7 @@ fn a_file_that_is_renamed_over_another_is_seen_each_time() {
         let other = record.with_extension("new");
         let mut fields: Value = serde_json::from_str(&text).unwrap();
         fields["status"] = json!(status);
-        fields["statusUpdatedAt"] = json!(super::world::now_ms());
+        fields["statusUpdatedAt"] = json!(now_ms());
         std::fs::write(&other, fields.to_string()).unwrap();
         let renamed = Instant::now();
         std::fs::rename(&other, &record).unwrap();
@@ -221,7 +221,7 @@ fn check_polling(limit: &str, named: &str) {
     let text = std::fs::read_to_string(&record).unwrap();
     let mut fields: Value = serde_json::from_str(&text).unwrap();
     fields["status"] = json!("busy");
-    fields["statusUpdatedAt"] = json!(super::world::now_ms());
+    fields["statusUpdatedAt"] = json!(now_ms());
     std::fs::write(&record, fields.to_string()).unwrap();
     let written = Instant::now();
     let seen = watching.until("work", |state| is(state, &world.s1, "phase", "working"));
@@ -318,19 +318,13 @@ fn a_session_that_could_not_be_read_goes_when_its_process_has_another() {
     let world = World::new();
     let posing = world.pose("bin/my-agent", |_| {});
     let announce = |session: &str| {
-        let sidecar = json!({
-            "schema_version": 1,
+        let fields = json!({
             "pid": posing.pid(),
-            "session_id": session,
-            "work_dir": world.work_dir(),
-            "hostname": "",
-            "started_at": now_ms() / 1_000,
             "my_agent_version": null,
             "process_start": posing.start(),
             "process_start_kind": "linux-ticks",
         });
-        let place = format!(".local/state/agent-sessions/my-agent/{session}.runtime.json");
-        world.write(&place, sidecar.to_string())
+        world.announce("my-agent", session, fields)
     };
     let file = announce(&world.s1);
     let mut watching = Watching::start(&world);

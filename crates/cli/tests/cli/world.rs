@@ -170,6 +170,24 @@ impl World {
         self.pose("@anthropic-ai/claude-code/bin/claude", |_| {})
     }
 
+    /// Announces a session of an agent without an adapter: writes its sidecar, with these
+    /// fields beside those that every sidecar has.
+    pub(crate) fn announce(&self, agent: &str, session: &str, fields: Value) -> PathBuf {
+        let mut sidecar = json!({
+            "schema_version": 1,
+            "session_id": session,
+            "work_dir": self.work_dir(),
+            "hostname": "",
+            "started_at": now_ms() / 1_000,
+        });
+        let Value::Object(fields) = fields else {
+            panic!("not fields: {fields}")
+        };
+        sidecar.as_object_mut().unwrap().extend(fields);
+        let place = format!(".local/state/agent-sessions/{agent}/{session}.runtime.json");
+        self.write(&place, sidecar.to_string())
+    }
+
     /// Writes the record that Claude Code keeps of a process.
     pub(crate) fn write_claude_record(&self, pid: u32, start: &str, session: &str) -> PathBuf {
         let now = now_ms();
