@@ -31,8 +31,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_secs(2);
 /// How often the titles of panes are listed while there are subscribers.
 const TITLES_EVERY: Duration = Duration::from_secs(2);
-/// How long it waits for what comes together with the first event of a file: a file that is
-/// renamed into place was written just before.
+/// How long it waits for what comes together with the first event of a file, if no file is
+/// renamed into place meanwhile.
 const SETTLES_IN: Duration = Duration::from_millis(1);
 /// An allocation that is large for glibc.
 const LARGE_BYTES: usize = 64 << 10;
@@ -169,7 +169,7 @@ impl Run {
         if happened.is_anything || happened.is_launch {
             self.known = None;
         }
-        if !happened.exited.is_empty() {
+        if !happened.exited.is_empty() || happened.is_in_place {
             self.due.settled = now;
         } else if happened.is_change() && !self.due.is_look_wanted {
             self.due.settled = now + SETTLES_IN;

@@ -29,6 +29,8 @@ pub struct Happened {
     /// A file that was open for writing was closed. A lock on it is gone, and nothing else
     /// has changed: a process that exits closes its files just before.
     pub is_closed: bool,
+    /// A file was renamed into place: what was written before it is whole.
+    pub is_in_place: bool,
     /// An agent was launched, or is about to be.
     pub is_launch: bool,
     /// Processes that have exited.

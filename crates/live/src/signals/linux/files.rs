@@ -360,6 +360,7 @@ impl Files {
         if place.is_all || place.files.contains(name) || is_way {
             let is_closed = events.difference(ReadFlags::ISDIR) == ReadFlags::CLOSE_WRITE;
             happened.is_closed |= is_closed;
+            happened.is_in_place |= events == ReadFlags::MOVED_TO;
             happened.is_anything |= !is_closed;
         }
         let is_directory = events.contains(ReadFlags::ISDIR);

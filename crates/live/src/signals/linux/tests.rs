@@ -105,6 +105,18 @@ fn a_file_that_is_closed_without_a_write_has_not_changed_and_is_seen() {
 }
 
 #[test]
+fn a_file_that_is_renamed_into_place_is_whole() {
+    let (_directory, root) = directory();
+    let mut watching = Watching::paths([WatchPath::tree(root.clone())]);
+    fs::write(root.join("new"), "1").unwrap();
+    let written = watching.signals.wait(EVENT_MAX).unwrap();
+    assert!(written.is_anything && !written.is_in_place);
+    fs::rename(root.join("new"), root.join("one")).unwrap();
+    let mut waits = (0..8).map(|_| watching.signals.wait(EVENT_MAX).unwrap());
+    assert!(waits.any(|happened| happened.is_in_place));
+}
+
+#[test]
 fn whatever_is_written_made_renamed_or_removed_below_a_tree_is_seen() {
     let (_directory, root) = directory();
     let tree = root.join("home/sessions");
