@@ -16,7 +16,6 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_process::Details;
 use whosup_sidecar::file::{Links, facts_of_any};
 
 use crate::adapter::claim::CLOCK_SLACK_MS;
@@ -68,17 +67,6 @@ impl Directory {
         Self {
             path: composed(path.to_owned()),
             seen: None,
-        }
-    }
-
-    /// Looks at the directory that a process works in, by what the kernel calls it. The
-    /// link of the process is not followed. In another mount namespace the path means
-    /// something else, so that it is text alone.
-    pub(crate) fn of_process(mounts: &Mounts, details: &Details, path: &Path) -> Self {
-        if details.shares_mounts == Ok(true) {
-            Self::recorded(mounts, path)
-        } else {
-            Self::unseen(path)
         }
     }
 

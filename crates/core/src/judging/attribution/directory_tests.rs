@@ -3,8 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use whosup_process::RecordedProcess;
-
 use super::*;
 
 /// When the process of the table below began.
@@ -190,15 +188,4 @@ fn a_link_that_was_made_anew_excludes_no_process() {
     assert_eq!(world.beside("link", "app", linked_ms), Beside::Unknown);
     let later = linked_ms + 2 * CLOCK_SLACK_MS;
     assert_eq!(world.beside("link", "app", later), Beside::Excluded);
-}
-
-#[test]
-fn a_recorded_process_is_looked_at_by_its_path() {
-    let Some(world) = World::new() else { return };
-    let process = RecordedProcess::new(7, 1_000, BEGAN_MS);
-    let mounts = Mounts::of_this_machine();
-    let own = Directory::of_process(&mounts, &process.details, &world.at("app"));
-    let recorded = Directory::recorded(&mounts, &world.at("app"));
-    assert_eq!(own, recorded);
-    assert!(own.seen.is_some());
 }

@@ -30,7 +30,7 @@ pub(crate) fn place_runs(
 ) -> PlacedRuns {
     let writing: Vec<&AgentProcess> = processes.iter().copied().filter(may_write).collect();
     let mut found = Places::default();
-    found.find_processes(machine, writing.clone());
+    found.find_processes(machine.mounts(), &writing);
     for directory in runs.iter().filter_map(|run| run.directory.as_deref()) {
         found.find(machine.mounts(), directory);
     }

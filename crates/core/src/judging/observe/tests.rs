@@ -412,7 +412,7 @@ fn a_process_in_another_directory_only_has_the_number_of_the_claim() {
         let process = &machine.table().processes().unwrap()[0];
         let mut places = Places::default();
         places.find(machine.mounts(), &root.join(work_dir));
-        places.find_details(&machine, process, &machine.table().details(process));
+        places.find_details(machine.mounts(), process, &machine.table().details(process));
         let mut claim = claim("s1", 7);
         claim.key.agent = agent.parse().unwrap();
         claim.dated_at_ms = Some(began_ms + 5_000);

@@ -75,9 +75,9 @@ impl<'a, 's> Settling<'a, 's> {
         (processes, possible): (&[AgentProcess], &[PossibleProcess]),
     ) -> Self {
         let mut places = Places::default();
-        places.find_processes(machine, processes.iter().collect());
+        places.find_processes(machine.mounts(), &processes.iter().collect::<Vec<_>>());
         for its in possible {
-            places.find_details(machine, &its.process, &its.details);
+            places.find_details(machine.mounts(), &its.process, &its.details);
         }
         Self {
             machine,
