@@ -133,10 +133,16 @@ impl History {
         })
     }
 
+    /// A running process made the session and took it up then. One that a process made at its
+    /// start is only taken up again.
     fn is_of_birth(&self, session: &str, at_ms: i64) -> bool {
-        self.born.get(session).is_some_and(|born| {
+        let is_made_at_start = |(event, _): &(Event, Option<i64>)| {
+            event.kind == EventKind::Created && event.session == session
+        };
+        let is_young = self.born.get(session).is_some_and(|born| {
             (-CLOCK_SLACK_MS..=SWITCH_MS_MAX).contains(&at_ms.saturating_sub(*born))
-        })
+        });
+        is_young && !self.events.iter().any(is_made_at_start)
     }
 
     /// The known dates at which it was resumed.
@@ -266,6 +272,15 @@ mod tests {
         // The other process has gone, and may have done the same.
         assert_eq!(switched(&[100_000]), None);
         assert_eq!(history(&[], &[100_000]).events_of(&id("b")).switched, None);
+    }
+
+    #[test]
+    fn a_session_that_was_made_at_a_launch_and_taken_up_at_once_is_of_no_clear() {
+        let at_once = event(EventKind::TakenUp, "b", 7_162_000);
+        let history = history(&[at_once], &[100_000, 160_000]);
+        let events = history.events_of(&id("b"));
+        assert_eq!(events.launches_ms, [161_500, 162_000]);
+        assert_eq!(events.switched, None);
     }
 
     #[test]
