@@ -142,14 +142,15 @@ impl Lineage<'_> {
         fitting.min_by_key(|typed| (at_ms - typed.at_ms).abs())
     }
 
-    /// The session in which the typed text became a prompt.
+    /// The session in which the typed text became a prompt, if it can be only one.
     fn session_with(&self, typed: &Typed) -> Option<&Chat> {
         let has_it = |chat: &&Chat| {
             chat.prompts.iter().any(|(text, at_ms)| {
                 text.trim() == typed.text.trim() && self.typed(text, *at_ms) == Some(typed)
             })
         };
-        self.chats.iter().find(has_it)
+        let mut having = self.chats.iter().filter(has_it);
+        having.next().filter(|_| having.next().is_none())
     }
 
     /// The session that `/clear` made, if only one session matches, and no other `/clear`

@@ -112,6 +112,18 @@ fn two_that_were_cleared_together_stay_ambiguous() {
     check(&chats, &prompts, "b", &[], Some(41));
 }
 
+/// What the other terminal logged is missing.
+#[test]
+fn a_text_that_two_sessions_have_from_that_minute_leads_to_neither() {
+    let chats = [
+        chat("a", 0, &[("go on", 60)]),
+        chat("b", 10, &[("go on", 62)]),
+    ];
+    let prompts = typed(&[("a", "go on", 60)]);
+    check(&chats, &prompts, "a", &[], None);
+    check(&chats[..1], &prompts, "a", &[("a", 60)], None);
+}
+
 #[test]
 fn who_browses_sessions_is_in_none_that_is_known_until_something_is_typed() {
     let chats = [
