@@ -138,7 +138,8 @@ fn death_alone(setting: &Setting) -> anyhow::Result<Duration> {
     peer.arg(peers().join("waiting.py"));
     peer.arg(sleeper.0.id().to_string());
     peer.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut peer = Ended(peer.spawn()?);
+    let peer = peer.spawn().context("cannot start Python: see `--python`");
+    let mut peer = Ended(peer?);
     let mut lines = BufReader::new(peer.0.stdout.take().context("no output")?).lines();
     let mut expect = |expected: &str| match lines.next() {
         Some(Ok(line)) if line == expected => Ok(Instant::now()),
