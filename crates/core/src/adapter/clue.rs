@@ -67,6 +67,8 @@ pub struct Visit {
 pub struct Switch {
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
+    /// A process that has gone may have done so instead.
+    pub is_perhaps: bool,
     /// A session was taken up later, and the launch of no running process explains that:
     /// this process may have done so.
     pub may_be_left: bool,

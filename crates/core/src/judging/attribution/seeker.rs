@@ -101,14 +101,9 @@ impl<'a> Seeker<'a> {
         self.places.beside(process, details, work_dir)
     }
 
-    /// The directory of a session may have been that of the process, and renamed since.
-    pub(super) fn may_be_renamed(&self, work_dir: Option<&Path>) -> bool {
-        self.places.may_be_renamed(self.process, work_dir)
-    }
-
     /// A process that was started in a directory which has another name now was launched with
     /// a session of the former name, unless its arguments name a directory.
-    pub(super) fn may_be_launched_in(&self, work_dir: Option<&Path>) -> bool {
+    fn may_be_launched_in(&self, work_dir: Option<&Path>) -> bool {
         let LaunchedIn::Gone(gone) = &self.process.launched_in else {
             return true;
         };
@@ -127,17 +122,53 @@ impl<'a> Seeker<'a> {
 
     /// Its agent makes a session at launch, or the process was started to answer one
     /// prompt: in both cases without input in the terminal.
-    pub(super) fn makes_session_unprompted(&self) -> bool {
+    fn makes_session_unprompted(&self) -> bool {
         self.profile.has_session_at_launch || self.process.process.tty.is_none()
     }
 
-    pub(super) fn is_silent_since(&self, at_ms: i64) -> bool {
+    fn is_silent_since(&self, at_ms: i64) -> bool {
         terminal::was_silent_since(self.process, at_ms)
     }
 
     /// Whether the start window of the process contains this time.
     pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
         self.may_be_launched_within(&(at_ms..=at_ms))
+    }
+
+    /// The process may have begun or taken up the session as it was launched, within this
+    /// time.
+    pub(super) fn may_be_launched_with(
+        &self,
+        time_ms: &RangeInclusive<i64>,
+        key: &SessionKey,
+        draft: &Draft,
+        part: Unclaimed,
+    ) -> bool {
+        let work_dir = draft.sketch.work_dir.as_deref();
+        let is_renamed = || self.places.may_be_renamed(self.process, work_dir);
+        let is_prompted = || {
+            part == Unclaimed::Client
+                || self.makes_session_unprompted()
+                || !self.is_silent_since(*time_ms.start())
+        };
+        let is_held = part == Unclaimed::Client && draft.is_live();
+        self.may_be_launched_within(time_ms)
+            && self.process.may_use(&key.home)
+            && (is_renamed()
+                || (self.is_beside(work_dir, is_held)
+                    && self.may_be_launched_in(work_dir)
+                    && is_prompted()))
+    }
+
+    /// The process may have taken the session up, which its agent does not date, and its
+    /// directory may have been renamed since. A session that was begun there later is not the
+    /// one that it was launched with.
+    pub(super) fn may_have_resumed_before_rename(&self, key: &SessionKey, draft: &Draft) -> bool {
+        let sketch = &draft.sketch;
+        !self.profile.has_session_at_launch
+            && self.process.may_use(&key.home)
+            && self.began_before(sketch.last_record_at_ms.max(sketch.perhaps_until_ms))
+            && (self.places).may_be_renamed(self.process, sketch.work_dir.as_deref())
     }
 
     /// Whether the start window of the process overlaps this range.

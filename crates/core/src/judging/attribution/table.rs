@@ -30,6 +30,8 @@ pub(super) struct Table {
     pub(super) pairs: Vec<Pair>,
     /// Processes that moved, or may have moved, to a session that is not known.
     pub(super) lost: BTreeSet<usize>,
+    /// Processes that may have been launched with a session that they no longer serve.
+    elsewhere: BTreeSet<usize>,
 }
 
 impl Table {
@@ -59,6 +61,7 @@ impl Table {
             dates: rows.iter().map(|(_, draft)| dates(draft)).collect(),
             pairs,
             lost: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
         };
         let taken = attributed(drafts);
         let agent = keys.first().map(|key| &key.agent);
@@ -70,10 +73,42 @@ impl Table {
         let claiming: Vec<Seeker<'_>> = claiming
             .map(|process| Seeker::of(process, parts, &HashSet::new()))
             .collect();
-        let launched = table.find_launches(&rows, seekers, part, &claiming);
+        // Sessions that are not sought count too.
+        let is_client = |unclaimed| unclaimed == Unclaimed::Client;
+        let all = drafts.iter().filter(|(key, draft)| {
+            Some(&key.agent) == agent
+                && draft.sketch.parent.is_none()
+                && !draft.is_dead_for_good()
+                && is_client(draft.sketch.unclaimed) == is_client(part)
+        });
+        let all = all.map(|(key, draft)| (keys.binary_search(key).ok(), key, draft));
+        let launched = table.find_launches(&all.collect::<Vec<_>>(), seekers, part, &claiming);
         table.find_visits(&rows, seekers, &launched);
         table.find_switches(&rows, seekers);
+        let is_known = |table: &Self, process| {
+            table
+                .pairs_of(process)
+                .any(|pair| pair.latest_ms().is_some())
+        };
+        let elsewhere = std::mem::take(&mut table.elsewhere).into_iter();
+        let lost: Vec<usize> = elsewhere
+            .filter(|process| !is_known(&table, *process))
+            .collect();
+        table.lost.extend(lost);
         table
+    }
+
+    fn pairs_of(&self, process: usize) -> impl Iterator<Item = &Pair> {
+        let pairs = self.pairs.iter();
+        pairs.filter(move |pair| pair.process == process)
+    }
+
+    /// The arguments of the process name another session: it was launched for that, and
+    /// begins no other.
+    fn is_for_another(&self, process: usize, session: Option<usize>) -> bool {
+        let named = self.pairs_of(process);
+        let mut named = named.filter(|pair| pair.named_at_ms.is_some()).peekable();
+        named.peek().is_some() && !named.any(|pair| Some(pair.session) == session)
     }
 
     fn pair_mut(&mut self, process: usize, session: usize) -> Option<&mut Pair> {
@@ -82,59 +117,55 @@ impl Table {
     }
 
     /// Which session each process was launched with.
+    ///
+    /// Every session counts, also one that another process serves by now, or in which nothing
+    /// happened since: its birth may be the launch of this process.
     fn find_launches(
         &mut self,
-        rows: &[(&SessionKey, &Draft)],
+        all: &[(Option<usize>, &SessionKey, &Draft)],
         seekers: &[Seeker<'_>],
         part: Unclaimed,
         claiming: &[Seeker<'_>],
     ) -> BTreeMap<usize, (usize, i64)> {
-        let named = self.pairs.iter().filter(|pair| pair.named_at_ms.is_some());
-        let named: BTreeSet<usize> = named.map(|pair| pair.process).collect();
-        let mut events: Vec<(usize, RangeInclusive<i64>, Event)> = Vec::new();
-        for (session, (_, draft)) in rows.iter().enumerate() {
+        let may_have_resumed = |seeker: &Seeker<'_>| {
+            let mut all = all.iter();
+            all.any(|(_, key, draft)| seeker.may_have_resumed_before_rename(key, draft))
+        };
+        let resumed = seekers.iter().enumerate();
+        let resumed = resumed.filter(|(_, seeker)| may_have_resumed(seeker));
+        let resumed: BTreeSet<usize> = resumed.map(|(process, _)| process).collect();
+        let mut events: Vec<(Option<usize>, i64, Event)> = Vec::new();
+        for (session, key, draft) in all {
             let launches = launches_of(draft).map(|at_ms| (at_ms..=at_ms, true));
             let perhaps = perhaps_launched_ms(draft, seekers).map(|time_ms| (time_ms, false));
             for (time_ms, is_sure) in launches.chain(perhaps) {
-                let beside = self.pairs.iter().filter(|pair| pair.session == session);
-                let candidates = beside.filter(|pair| {
-                    let seeker = seekers.get(pair.process);
-                    // A process that was launched for one session begins no other session.
-                    let is_for_another =
-                        pair.named_at_ms.is_none() && named.contains(&pair.process);
-                    pair.is_touched
-                        && !is_for_another
-                        && seeker.is_some_and(|seeker| {
-                            seeker.may_be_launched_within(&time_ms)
-                                && seeker.may_be_launched_in(draft.sketch.work_dir.as_deref())
-                                && (part == Unclaimed::Client
-                                    || seeker.makes_session_unprompted()
-                                    || !seeker.is_silent_since(*time_ms.start()))
-                        })
+                // A process that claims a session now may have been launched with another one.
+                let may_be_of = |seeker: &Seeker<'_>| {
+                    seeker.may_be_launched_within(&time_ms)
+                        && seeker.process.may_use(&key.home)
+                        && seeker.is_beside(draft.sketch.work_dir.as_deref(), false)
+                };
+                if claiming.iter().any(may_be_of) {
+                    continue;
+                }
+                let launched = seekers.iter().enumerate().filter(|(process, seeker)| {
+                    seeker.may_be_launched_with(&time_ms, key, draft, part)
+                        && !self.is_for_another(*process, *session)
                 });
-                let own: Vec<usize> = candidates.map(|pair| pair.process).collect();
-                let displaced = displaced(seekers, rows.get(session), &time_ms);
-                let all: BTreeSet<usize> = own.iter().copied().chain(displaced).collect();
-                if !all.is_empty() {
-                    let event = Event {
-                        processes: all.into_iter().collect(),
-                        sure: if is_sure { own } else { Vec::new() },
-                    };
-                    events.push((session, time_ms, event));
+                let processes: Vec<usize> = launched.map(|(process, _)| process).collect();
+                let is_touched = |process: &usize| {
+                    let mut pairs = self.pairs_of(*process);
+                    pairs.any(|pair| Some(pair.session) == *session && pair.is_touched)
+                };
+                let sure = processes.iter().copied();
+                let sure = sure
+                    .filter(|process| is_sure && is_touched(process) && !resumed.contains(process))
+                    .collect();
+                if !processes.is_empty() {
+                    events.push((*session, *time_ms.start(), Event { processes, sure }));
                 }
             }
         }
-        // A process that claims a session now may have been launched with another one.
-        events.retain(|(session, time_ms, _)| {
-            !claiming.iter().any(|seeker| {
-                let row = rows.get(*session);
-                seeker.may_be_launched_within(time_ms)
-                    && row.is_some_and(|(key, draft)| {
-                        seeker.process.may_use(&key.home)
-                            && seeker.is_beside(draft.sketch.work_dir.as_deref(), false)
-                    })
-            })
-        });
         let launched: Vec<Launched> = seekers
             .iter()
             .map(|seeker| Launched {
@@ -143,11 +174,23 @@ impl Table {
             .collect();
         let plain: Vec<Event> = events.iter().map(|(_, _, event)| event.clone()).collect();
         let mut found = BTreeMap::new();
-        for (process, event) in match_launches(&launched, &plain) {
-            let Some((session, time_ms, _)) = events.get(event) else {
+        let matched = match_launches(&launched, &plain);
+        // What it was launched with may be a session that it serves no more.
+        let may_serve = |process: usize, session: Option<usize>| {
+            let mut pairs = self.pairs_of(process);
+            pairs.any(|pair| Some(pair.session) == session)
+        };
+        let possible = events.iter().flat_map(|(session, _, event)| {
+            let processes = event.processes.iter();
+            processes.map(|process| (*process, *session))
+        });
+        let unmatched = possible.filter(|(process, _)| !matched.contains_key(process));
+        let elsewhere = unmatched.filter(|(process, session)| !may_serve(*process, *session));
+        self.elsewhere = elsewhere.map(|(process, _)| process).collect();
+        for (process, event) in matched {
+            let Some((Some(session), at_ms, _)) = events.get(event) else {
                 continue;
             };
-            let at_ms = time_ms.start();
             found.insert(process, (*session, *at_ms));
             if let Some(pair) = self.pair_mut(process, *session) {
                 pair.launched_at_ms = Some(*at_ms);
@@ -221,18 +264,25 @@ impl Table {
     }
 
     /// The agent's log shows that a running process made a session and moved to it. If there
-    /// is only one process, it was that process. Of several, each may have left what it was
-    /// in before.
+    /// is only one process, it was that process. Of several, or where one that has gone may
+    /// have done so, each may have left what it was in before.
     fn find_switches(&mut self, rows: &[(&SessionKey, &Draft)], seekers: &[Seeker<'_>]) {
         let known_since = |pairs: &[Pair], process: usize| {
             let its = pairs.iter().filter(|pair| pair.process == process);
             its.filter_map(Pair::latest_ms).max()
         };
         let mut left_perhaps: Vec<(usize, i64)> = Vec::new();
-        for (session, (_, draft)) in rows.iter().enumerate() {
-            let Some(Switch { at_ms, may_be_left }) = draft.sketch.switched else {
+        let rows = rows.iter().enumerate();
+        let switches = rows.filter_map(|(row, (_, draft))| Some((draft.sketch.switched?, row)));
+        let mut switches: Vec<(Switch, usize)> = switches.collect();
+        // What a process had before each is known by then.
+        switches.sort_unstable();
+        for (switch, session) in switches {
+            let at_ms = switch.at_ms;
+            let mut its = self.pairs.iter().filter(|pair| pair.session == session);
+            if switch.is_perhaps && its.any(|pair| pair.launched_at_ms.is_some()) {
                 continue;
-            };
+            }
             let of_it = self.pairs.iter().filter(|pair| {
                 pair.session == session
                     && seekers
@@ -240,11 +290,11 @@ impl Table {
                         .is_some_and(|seeker| seeker.began_before(Some(at_ms)))
             });
             let processes: Vec<usize> = of_it.map(|pair| pair.process).collect();
-            if let [only] = processes.as_slice() {
+            if let ([only], false) = (processes.as_slice(), switch.is_perhaps) {
                 if let Some(pair) = self.pair_mut(*only, session) {
                     pair.visited_at_ms = pair.visited_at_ms.max(Some(at_ms));
                 }
-                left_perhaps.extend(may_be_left.then_some((*only, at_ms)));
+                left_perhaps.extend(switch.may_be_left.then_some((*only, at_ms)));
                 continue;
             }
             let known = |process: &usize| known_since(&self.pairs, *process);
@@ -260,26 +310,6 @@ impl Table {
     }
 }
 
-/// The processes in whose start window an event of a session lies, where the directory of
-/// the session may have been renamed.
-fn displaced(
-    seekers: &[Seeker<'_>],
-    row: Option<&(&SessionKey, &Draft)>,
-    time_ms: &RangeInclusive<i64>,
-) -> Vec<usize> {
-    let is_displaced = |seeker: &Seeker<'_>| {
-        row.is_some_and(|(key, draft)| {
-            let work_dir = draft.sketch.work_dir.as_deref();
-            seeker.may_be_launched_within(time_ms)
-                && seeker.process.may_use(&key.home)
-                && seeker.may_be_renamed(work_dir)
-        })
-    };
-    let seekers = seekers.iter().enumerate();
-    let displaced = seekers.filter(|(_, seeker)| is_displaced(seeker));
-    displaced.map(|(place, _)| place).collect()
-}
-
 /// When processes may have been launched with a session.
 fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
     draft.sketch.launched_at_ms.iter().copied()
@@ -293,8 +323,8 @@ fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInc
         let mut seekers = seekers.iter();
         seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
-    let is_begun_while_running =
-        sketch.switched.is_some() || sketch.visits.iter().any(may_be_of_these);
+    let is_switched = sketch.switched.is_some_and(|switch| !switch.is_perhaps);
+    let is_begun_while_running = is_switched || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
         .filter(|born| !is_begun_while_running && !sketch.launched_at_ms.contains(born));

@@ -104,11 +104,18 @@ impl Lineage<'_> {
     /// When processes may have been launched with the session: at each start of its files,
     /// except for the first start if `/clear` may have made the session.
     pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
+        // Text was typed under this session before it was taken up again, so a process was
+        // launched with it as it was made.
+        let is_typed_before = |next_ms: Option<&i64>| {
+            let mut typed = self.typed_under(chat);
+            typed.any(|typed| next_ms.is_none_or(|next| typed.at_ms < *next))
+        };
         match chat.starts_ms.as_slice() {
-            // Text was typed under this session, so its process was launched with this
-            // session.
-            [only] if self.typed_under(chat).next().is_some() => std::slice::from_ref(only),
-            [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
+            [_, later @ ..]
+                if !is_typed_before(later.first()) && self.clears_before(chat).next().is_some() =>
+            {
+                later
+            }
             all => all,
         }
     }

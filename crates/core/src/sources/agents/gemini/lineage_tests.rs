@@ -90,6 +90,13 @@ fn what_was_typed_leads_from_one_session_to_the_next() {
     let mut resumed = chats[1].clone();
     resumed.starts_ms.push(ms(90));
     assert_eq!(launches(&resumed), [ms(90)]);
+    // Text that was typed before that shows that a process was launched with it at first.
+    let launched = typed(&[("a", "/clear", 40), ("b", "two", 50)]);
+    let lineage = Lineage {
+        prompts: &launched,
+        ..lineage
+    };
+    assert_eq!(lineage.launches_of(&resumed), resumed.starts_ms);
 }
 
 #[test]

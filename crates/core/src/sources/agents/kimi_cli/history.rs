@@ -99,8 +99,8 @@ impl History {
 
     /// `/clear` makes a session and takes it up at once. It logs the latter alone.
     ///
-    /// `None` if a process that has gone may have done so: then the log has a launch that
-    /// no running process explains.
+    /// A process that has gone may have done so where the log has a launch that no running
+    /// process explains.
     fn switched(&self, session: &SessionId) -> Option<Switch> {
         let mut taken_up = self.taken_up_ms(session);
         let at_ms = taken_up.find(|at| self.is_of_birth(session.as_str(), *at))?;
@@ -127,8 +127,9 @@ impl History {
             dates.sort_unstable();
             dates.into_iter().all(&mut is_of_running)
         };
-        are_of_running(before).then(|| Switch {
+        Some(Switch {
             at_ms,
+            is_perhaps: !are_of_running(before),
             may_be_left: !are_of_running(after),
         })
     }
@@ -264,13 +265,14 @@ mod tests {
     #[test]
     fn clear_is_of_a_running_process_if_the_log_knows_no_other() {
         let switched = |began: &[i64]| history(&[], began).events_of(&id("c")).switched;
-        let switch = Switch {
+        let switch = |is_perhaps| Switch {
             at_ms: 200_000,
+            is_perhaps,
             may_be_left: false,
         };
-        assert_eq!(switched(&[100_000, 160_000]), Some(switch));
+        assert_eq!(switched(&[100_000, 160_000]), Some(switch(false)));
         // The other process has gone, and may have done the same.
-        assert_eq!(switched(&[100_000]), None);
+        assert_eq!(switched(&[100_000]), Some(switch(true)));
         assert_eq!(history(&[], &[100_000]).events_of(&id("b")).switched, None);
     }
 

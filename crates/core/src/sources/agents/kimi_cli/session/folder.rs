@@ -181,20 +181,25 @@ impl<'a> Reading<'a> {
         let possible = of_its_time.iter().filter(|seeker| !is_excluded(seeker));
         let mut open_to: Vec<Pid> = possible.map(|process| process.process.pid).collect();
         let is_possible = !open_to.is_empty();
+        let excluded: Vec<Pid> = seekers
+            .iter()
+            .filter(is_excluded)
+            .map(|seeker| seeker.process.pid)
+            .collect();
         let is_wanted = self.scan.look.depth.is_walk() || sidecar.is_some();
-        if !is_wanted && !is_possible {
+        // Another source may report the session.
+        if !is_wanted && !is_possible && excluded.is_empty() {
             return;
         }
         open_to.extend(self.running(sidecar.as_ref()));
         let mut sketch = self.sketch(folder, &session, sidecar, dates);
+        sketch.matters_only_if_shown = !is_wanted && !is_possible;
         // It ends with its terminal, so a process that has none is a run.
         let is_run = |process: &&AgentProcess| process.process.tty.is_none();
         if is_possible && of_its_time.iter().all(is_run) {
             sketch.is_headless = Some(true);
         }
-        let excluded = seekers.iter().filter(|seeker| is_excluded(seeker));
-        sketch.clues.extend(excluded.map(|seeker| {
-            let pid = seeker.process.pid;
+        sketch.clues.extend(excluded.into_iter().map(|pid| {
             let says =
                 format!("by the log another process than {pid} made it, and none took it up");
             Clue::new(pid, ClueKind::Excludes, says)
