@@ -45,6 +45,11 @@ impl HistoryFile {
         })
     }
 
+    /// The process has reported nothing yet.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.history.lines.is_empty()
+    }
+
     /// The contents when it was read.
     pub(crate) const fn history(&self) -> &History {
         &self.history

@@ -97,12 +97,22 @@ pub fn receive(
         environment: &world.environment,
     };
     let owner = find_owner(world.backend.as_ref(), &of, world.hook);
-    set_session(&mut event, &agent_files, &owner, world.backend.as_ref());
+    let history = match &owner {
+        FoundOwner::Owner { owner, .. } if !owner.is_shared => {
+            HistoryFile::of(&world.environment, owner)
+        }
+        FoundOwner::Owner { .. } | FoundOwner::NotFound(_) => None,
+    };
+    let is_first = history.as_ref().is_none_or(HistoryFile::is_empty);
+    set_session(
+        &mut event,
+        &agent_files,
+        (&owner, is_first),
+        world.backend.as_ref(),
+    );
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &event.session);
     let mut logged = logged(event, owner, home.clone(), world, &mounts);
-    let history = logged.owner.as_ref().filter(|owner| !owner.is_shared);
-    let history = history.and_then(|owner| HistoryFile::of(&world.environment, owner));
     logged.has_left = history
         .as_ref()
         .is_some_and(|file| has_left(file, &files, &logged));

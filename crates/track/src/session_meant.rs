@@ -19,15 +19,15 @@ pub(crate) struct AgentFiles<'a> {
     pub(crate) mounts: &'a Mounts,
 }
 
-/// Corrects the session of an event.
+/// Corrects the session of an event. `is_first`: its process has reported nothing before.
 pub(crate) fn set_session(
     event: &mut HookEvent,
     files: &AgentFiles<'_>,
-    owner: &FoundOwner,
+    (owner, is_first): (&FoundOwner, bool),
     backend: &dyn Backend,
 ) {
-    let forked = session_that_was_forked(event, files.adapter, files.home, owner, backend);
-    if let Some(forked) = forked {
+    let forked = || session_that_was_forked(event, files.adapter, files.home, owner, backend);
+    if let Some(forked) = is_first.then(forked).flatten() {
         event.session = forked;
         // The event names the transcript of the origin session.
         event.transcript = None;
@@ -40,9 +40,9 @@ pub(crate) fn set_session(
 /// names the fork for this process. (Seen in Claude Code 2.1.197, 2026-11,
 /// `--fork-session`.)
 ///
-/// Only a process that was started to fork does so. When a person changes the session
-/// within a process (`/resume`), the hook is right: the registry names the session that
-/// was left for a moment longer (seen in 2.1.332, 2026-11).
+/// Only a process that was started to fork does so, and only at first. When a person changes
+/// the session within a process (`/resume`, perhaps to the origin), the hook is right: the
+/// registry names the session that was left for a moment longer (seen in 2.1.332, 2026-11).
 fn session_that_was_forked(
     event: &HookEvent,
     adapter: &dyn Adapter,

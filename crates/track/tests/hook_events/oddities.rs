@@ -60,6 +60,12 @@ fn a_fork_that_reports_the_old_id_takes_it_from_no_process() {
     // The first process continues, and reports it.
     scene.report(P1, "s1", "Stop", json!({}));
     check(&scene, "s1", Phase::Idle, P1);
+    // Once it has reported, the hook of a `/resume` to the origin is right.
+    scene.report(P2, "forked", "SessionEnd", json!({"reason": "resume"}));
+    scene.report(P2, "s1", "SessionStart", json!({"source": "resume"}));
+    check(&scene, "s1", Phase::Idle, P2);
+    scene.report(P2, "s1", "SessionEnd", json!({"reason": "resume"}));
+    scene.report(P2, "forked", "SessionStart", json!({"source": "resume"}));
     scene.kill(P2);
     let report = scene.sweep();
     let ended: Vec<_> = report
