@@ -5,7 +5,11 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), test))]
+#[cfg_attr(
+    target_os = "linux",
+    expect(unreachable_pub, reason = "only its tests are built here")
+)]
 mod polled;
 
 use std::time::Duration;

@@ -107,3 +107,42 @@ pub(crate) fn thread_time() -> Duration {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
     BEGAN.get_or_init(Instant::now).elapsed()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Far longer than any of these waits takes.
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_is_wanted_before_and_during_a_wait_ends_it_once() {
+        let mut signals = Signals::new().expect("signals");
+        let waker = signals.waker();
+        waker.look();
+        waker.wake();
+        let looked = signals.wait(LONG).expect("a wait");
+        assert!(looked.is_anything && looked.is_change() && !looked.is_stopped);
+        // What was reported is not reported again.
+        let nothing = signals.wait(Duration::from_millis(1)).expect("a wait");
+        assert_eq!(nothing, Happened::default());
+        let before = thread_time();
+        let stopping = thread::spawn(move || waker.stop());
+        let stopped = signals.wait(LONG).expect("a wait");
+        stopping.join().expect("it stops the wait");
+        assert!(stopped.is_stopped && !stopped.is_anything);
+        assert!(thread_time() >= before);
+    }
+
+    #[test]
+    fn whoever_watches_hears_that_it_is_polled() {
+        let machine = Machine::here();
+        let watched = Signals::new()
+            .expect("signals")
+            .watch(&machine, &Watch::default());
+        assert!(watched.is_polling && !watched.is_more);
+        assert_eq!(watched.problems.len(), 1);
+    }
+}
