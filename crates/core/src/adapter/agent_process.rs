@@ -111,6 +111,14 @@ impl AgentProcess {
         named.or_else(|| self.work_dir().map(Path::to_owned))
     }
 
+    /// The directory that its arguments name, or else those that its sessions may name.
+    pub(crate) fn named_or_own_dirs(&self) -> Vec<PathBuf> {
+        match self.adapter.work_dir_named_by(&self.program()) {
+            Some(named) => vec![named],
+            None => self.work_dirs().map(Path::to_owned).collect(),
+        }
+    }
+
     /// The directories that its sessions may name: its own, and the one that it was started
     /// in, where that has another name now.
     pub fn work_dirs(&self) -> impl Iterator<Item = &Path> {

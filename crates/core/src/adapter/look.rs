@@ -72,8 +72,8 @@ impl<'a> Look<'a> {
     }
 
     /// Since when processes of `home` run of which nothing shows where they were started, in
-    /// milliseconds since 1970. What [may be gone](Self::may_be_gone) may be the former name
-    /// of their directory.
+    /// milliseconds since 1970. What [is gone since](Self::is_gone_since) may be the former
+    /// name of their directory.
     #[must_use]
     pub fn displaced_since(&self, home: &Home) -> Option<i64> {
         let is_displaced = |process: &&AgentProcess| {
@@ -85,11 +85,21 @@ impl<'a> Look<'a> {
             .min()
     }
 
-    /// Whether a directory that a session names is not there, or must not be touched.
+    /// The same, of those that may have been started in this directory.
     #[must_use]
-    pub fn may_be_gone(&self, directory: &Path) -> bool {
-        let touchable = self.machine.mounts().touchable(directory);
-        !touchable.is_ok_and(|path| path.exists())
+    pub fn displaced_from(&self, home: &Home, directory: Option<&Path>) -> Option<i64> {
+        let since_ms = self.displaced_since(home)?;
+        let is_gone = self.is_gone_since(directory?, since_ms);
+        is_gone.then_some(since_ms)
+    }
+
+    /// Whether a directory that a session names is not there, must not be touched, or may have
+    /// been made since then, in milliseconds since 1970.
+    #[must_use]
+    pub fn is_gone_since(&self, directory: &Path, since_ms: i64) -> bool {
+        let way = self.machine.mounts().way_to(directory);
+        let born_ms = way.and_then(|way| way.facts()?.born_ms);
+        born_ms.is_none_or(|born| born >= since_ms)
     }
 }
 

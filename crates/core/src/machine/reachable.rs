@@ -18,6 +18,8 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use whosup_sidecar::file::{FileFacts, Links, facts_of_any};
+
 use crate::machine::composed::composed;
 use crate::machine::mounts::{Mounts, Table};
 
@@ -95,6 +97,18 @@ pub struct Way {
     pub directory: PathBuf,
     /// The links that were followed.
     pub links: Vec<PathBuf>,
+}
+
+impl Way {
+    /// The facts of the directory. It is as young as the youngest of it and the links: the
+    /// time of birth is `None` if that is not known of one of them.
+    pub(crate) fn facts(&self) -> Option<FileFacts> {
+        let facts = facts_of_any(&self.directory, Links::Follow).ok()?;
+        let links = self.links.iter();
+        let born = links.map(|link| facts_of_any(link, Links::Refuse).ok()?.born_ms);
+        let born_ms = born.fold(facts.born_ms, |youngest, born| Some(youngest?.max(born?)));
+        Some(FileFacts { born_ms, ..facts })
+    }
 }
 
 impl AsRef<Path> for CheckedPath {

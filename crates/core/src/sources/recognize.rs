@@ -286,7 +286,8 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
 }
 
 /// The start directory of a process, by its environment. (Shells and tmux set `PWD`. A
-/// program that its parent starts elsewhere inherits the parent's directory, which exists.)
+/// program that its parent starts elsewhere inherits the parent's directory, which exists, and
+/// is older than the process.)
 fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
     let environment = machine.environment_of(program.process, &[LAUNCH_DIRECTORY]);
     let named = environment.as_ref();
@@ -297,13 +298,15 @@ fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
     if program.details.cwd.as_deref() == Ok(named) {
         return LaunchedIn::There;
     }
+    let began_ms = program.process.began_ms();
+    let is_since = |born_ms: i64| began_ms.is_some_and(|began| born_ms > began);
     match machine.mounts().touchable(named) {
         Ok(named) if program.details.shares_mounts == Ok(true) => {
+            let gone = || LaunchedIn::Gone(named.as_path().to_owned());
             match facts_of_any(named.as_path(), Links::Follow) {
+                Ok(facts) if facts.born_ms.is_some_and(is_since) => gone(),
                 Ok(_) => LaunchedIn::There,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    LaunchedIn::Gone(named.as_path().to_owned())
-                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => gone(),
                 Err(_) => LaunchedIn::NotKnown,
             }
         }

@@ -16,8 +16,6 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, facts_of_any};
-
 use crate::adapter::claim::CLOCK_SLACK_MS;
 use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
@@ -58,7 +56,11 @@ impl Directory {
         let way = mounts.way_to(path);
         Self {
             path: composed(mounts.resolved(path)),
-            seen: way.and_then(|way| Seen::at(&way.directory, &way.links)),
+            seen: way.and_then(|way| way.facts()).map(|facts| Seen {
+                device: facts.device,
+                inode: facts.inode,
+                born_ms: facts.born_ms,
+            }),
         }
     }
 
@@ -103,21 +105,14 @@ impl Directory {
     pub(crate) const fn is_seen(&self) -> bool {
         self.seen.is_some()
     }
-}
 
-impl Seen {
-    fn at(directory: &Path, links: &[PathBuf]) -> Option<Self> {
-        let facts = facts_of_any(directory, Links::Follow).ok()?;
-        let born = links.iter().map(|link| {
-            let link = facts_of_any(link, Links::Refuse).ok()?;
-            link.born_ms
-        });
-        let born_ms = born.fold(facts.born_ms, |youngest, born| Some(youngest?.max(born?)));
-        Some(Self {
-            device: facts.device,
-            inode: facts.inode,
-            born_ms,
-        })
+    /// What had its name then is gone, as far as is known: nothing has it, or something that was
+    /// born later.
+    pub(crate) fn is_made_since(&self, since_ms: Option<i64>) -> bool {
+        let born_ms = self.seen.and_then(|seen| seen.born_ms);
+        born_ms
+            .zip(since_ms)
+            .is_none_or(|(born, since)| born >= since)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use whosup_sidecar::file::{Links, facts_of_any};
+
 use super::*;
 
 /// When the process of the table below began.
@@ -171,6 +173,15 @@ fn a_directory_that_was_renamed_deleted_or_made_anew_excludes_no_process() {
     assert_eq!(world.beside("app", "renamed", later), Beside::Unknown);
     assert_eq!(world.beside("gone", "other", later), Beside::Unknown);
     assert_eq!(world.beside("gone", "gone", later), Beside::Same);
+    // Whatever had their names then has another one now.
+    let mounts = Mounts::of_this_machine();
+    let is_made_since = |name: &str, since_ms: i64| {
+        let recorded = Directory::recorded(&mounts, &world.at(name));
+        recorded.is_made_since(Some(since_ms))
+    };
+    assert!(is_made_since("app", began - 60_000));
+    assert!(!is_made_since("app", later));
+    assert!(is_made_since("gone", later));
 }
 
 #[test]

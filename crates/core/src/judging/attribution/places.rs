@@ -78,13 +78,16 @@ impl Places {
     }
 
     /// The directory of a session may have been that of a process, and renamed since: it is
-    /// not there any more, that of the process is, and nothing shows where that was started.
+    /// not there any more, or was made anew, that of the process is another one, and nothing
+    /// shows where that was started.
     pub(crate) fn may_be_renamed(&self, process: &AgentProcess, directory: Option<&Path>) -> bool {
         let recorded = directory.and_then(|written| self.recorded.get(written.as_os_str()));
         let own = self.of_processes.get(&process.process.pid);
+        let beside = || self.beside(&process.process, &process.details, directory);
         process.launched_in == LaunchedIn::NotKnown
-            && recorded.is_some_and(|recorded| !recorded.is_seen())
+            && recorded.is_some_and(|recorded| recorded.is_made_since(process.process.began_ms()))
             && own.into_iter().flatten().any(Directory::is_seen)
+            && beside() == Beside::Unknown
     }
 
     /// Compares the directory of a session with that of a process, if both were looked at.

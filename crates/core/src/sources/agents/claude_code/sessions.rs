@@ -18,7 +18,9 @@ use super::transcript::{read_end, read_last, read_opening};
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Subject, TakenUp,
 };
-use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
+use crate::adapter::{
+    AgentProcess, AgentScan, Clue, Home, LaunchedIn, Look, Role, Sketch, Unclaimed,
+};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::folder::is_there;
 use crate::sources::agents::kit::scan::Scan;
@@ -215,14 +217,23 @@ impl<'a> Sessions<'a> {
     /// Adds the sessions of a process's directory that have a record made since
     /// it began. It may be in one that other processes left behind, too.
     fn add_beside(&mut self, process: &AgentProcess) {
-        if process.process.began_at_ms.is_err() {
+        let Some(began_ms) = process.process.began_ms() else {
             return;
+        };
+        let look = self.scan.look;
+        let mut directories: BTreeSet<PathBuf> = process.work_dirs().map(Path::to_owned).collect();
+        if process.launched_in == LaunchedIn::NotKnown {
+            let claimed = self.claimed.iter().filter_map(|id| self.sketches.get(id));
+            let recorded = claimed.filter_map(|sketch| sketch.work_dir.as_deref());
+            let former = recorded.filter(|directory| look.is_gone_since(directory, began_ms));
+            directories.extend(former.map(Path::to_owned));
         }
-        let mounts = self.scan.look.machine.mounts();
-        for directory in process.work_dirs() {
-            let found = self.projects.of_directory(directory, mounts);
+        for directory in directories {
+            let found = self
+                .projects
+                .of_directory(&directory, look.machine.mounts());
             for folder in found.take(&mut self.scan.problems) {
-                self.add_of_folder(process, directory, &folder);
+                self.add_of_folder(process, &directory, &folder);
             }
         }
     }

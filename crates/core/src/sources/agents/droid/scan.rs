@@ -85,16 +85,17 @@ fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool 
 /// hyphens for slashes, or for everything else that is no letter or digit. Read in the
 /// program; which of them a release makes was not seen.
 fn folders_of(process: &AgentProcess, mounts: &Mounts) -> Vec<String> {
-    let real = process.named_or_own_dir().map(|dir| mounts.real_path(&dir));
-    let Some(path) = real.as_deref().and_then(Path::to_str) else {
-        return Vec::new();
-    };
-    let path = path.trim_matches('/');
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let folder = format!("-{}", parts.join("-"));
-    let is_kept = |character: char| character.is_ascii_alphanumeric();
-    let plain = folder.replace(|character| !is_kept(character), "-");
-    let mut folders = vec![folder, plain];
+    let work_dirs = process.named_or_own_dirs().into_iter();
+    let names = work_dirs.filter_map(|directory| {
+        let path = mounts.real_path(&directory);
+        let path = path.to_str()?.trim_matches('/');
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let folder = format!("-{}", parts.join("-"));
+        let is_kept = |character: char| character.is_ascii_alphanumeric();
+        let plain = folder.replace(|character| !is_kept(character), "-");
+        Some([folder, plain])
+    });
+    let mut folders: Vec<String> = names.flatten().collect();
     folders.dedup();
     folders
 }

@@ -1,7 +1,7 @@
 //! Scans a home: its projects, their sessions, and the candidate processes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::chat::{self, Chat};
 use super::lineage::{self, Lineage};
@@ -47,8 +47,9 @@ impl<'a> Scanning<'a> {
             BTreeMap::new()
         });
         let is_all = self.scan.look.depth.is_walk();
+        let (look, home) = (self.scan.look, self.scan.home);
         let is_sought = |root: &PathBuf| {
-            seekers.contains_key(root) || self.displaced_since(Some(root)).is_some()
+            seekers.contains_key(root) || look.displaced_from(home, Some(root)).is_some()
         };
         let sought = slugs.iter().filter(|(root, _)| is_sought(root));
         let mut slugs_to_read: BTreeSet<String> = sought.map(|(_, slug)| slug.clone()).collect();
@@ -78,19 +79,13 @@ impl<'a> Scanning<'a> {
             let servers = root.and_then(|root| seekers.get(root)).cloned();
             if is_all
                 || servers.is_some()
-                || self.displaced_since(root).is_some()
+                || look.displaced_from(home, root).is_some()
                 || self.may_be_hosted(&project)
             {
                 projects.insert(project, servers.unwrap_or_default());
             }
         }
         projects
-    }
-
-    /// Since when processes run that may have been started in `root`, which is gone.
-    fn displaced_since(&self, root: Option<&Path>) -> Option<i64> {
-        let since = self.scan.look.displaced_since(self.scan.home)?;
-        self.scan.look.may_be_gone(root?).then_some(since)
     }
 
     /// The folder `slug`, which the list assigns to `root`.
@@ -118,7 +113,8 @@ impl<'a> Scanning<'a> {
         let began = |process: &AgentProcess| process.process.began_ms();
         let since = seekers.iter().filter_map(|process| began(process));
         let since = since.chain(self.hosts_since());
-        let since = since.chain(self.displaced_since(project.root.as_deref()));
+        let (look, home) = (self.scan.look, self.scan.home);
+        let since = since.chain(look.displaced_from(home, project.root.as_deref()));
         let named = seekers.iter().filter_map(|process| process.named_session());
         let named: Vec<&str> = named.collect();
         let chats = self.chats(project, since.min(), &named, prompts.as_ref());

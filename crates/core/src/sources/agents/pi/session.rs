@@ -100,11 +100,16 @@ impl<'a> Reading<'a> {
                 .seekers()
                 .filter(|seeker| fits(seeker, id, session));
             let seekers: Vec<&AgentProcess> = seekers.collect();
-            let is_searched = self.scan.look.depth.is_walk() || self.may_be_displaced(session);
-            if seekers.is_empty() && !is_searched {
+            let is_walk = self.scan.look.depth.is_walk();
+            let since_ms = self.displaced_since(session);
+            if seekers.is_empty() && !is_walk && since_ms.is_none() {
                 continue;
             }
             let mut sketch = self.sketch(id, session);
+            // It may be taken up since, too.
+            let is_older =
+                session.born_at_ms() < since_ms.map(|since| since.saturating_sub(CLOCK_SLACK_MS));
+            sketch.matters_only_if_shown = seekers.is_empty() && !is_walk && is_older;
             if !seekers.is_empty() {
                 let read = TranscriptFile::open(&session.path);
                 let read = read.and_then(|file| transcript::prompts(&file));
@@ -142,13 +147,11 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A process may have begun the session in its directory, under a former name of that.
-    fn may_be_displaced(&self, session: &SessionFile) -> bool {
-        let since_ms = self.scan.look.displaced_since(self.scan.home);
-        let work_dir = session.work_dir();
-        since_ms.is_some_and(|since_ms| {
-            session.born_at_ms() >= Some(since_ms.saturating_sub(CLOCK_SLACK_MS))
-        }) && work_dir.is_some_and(|work_dir| self.scan.look.may_be_gone(work_dir))
+    /// Since when processes run that may have used the session in its directory, under a
+    /// former name of that.
+    fn displaced_since(&self, session: &SessionFile) -> Option<i64> {
+        let (look, home) = (self.scan.look, self.scan.home);
+        look.displaced_from(home, session.work_dir())
     }
 
     fn read_session(&mut self, path: &Path) {
@@ -188,10 +191,9 @@ impl<'a> Reading<'a> {
             header,
             outline: Outline::default(),
         };
-        if self
-            .scan
-            .seekers()
-            .any(|seeker| is_beside(seeker, &session))
+        let mut seekers = self.scan.seekers();
+        if seekers.any(|seeker| is_beside(seeker, &session))
+            || self.displaced_since(&session).is_some()
         {
             session.outline = transcript::outline(&file, &session.header)?;
         }

@@ -10,7 +10,7 @@ use whosup_sidecar::file::Directory;
 use super::super::work_dir::FolderKind;
 use super::directory::SessionDir;
 use super::{FOLDERS_MAX, Reading};
-use crate::adapter::{AgentProcess, LaunchedIn};
+use crate::adapter::AgentProcess;
 use crate::sources::agents::kit::folder::is_modified_since;
 use crate::sources::agents::kit::scan::may_have_written_since;
 use crate::sources::agents::kit::sidecar_facts;
@@ -24,7 +24,7 @@ impl Reading<'_> {
             return;
         }
         let since_ms = may_have_written_since(silent.iter().copied());
-        let displaced = self.displaced(silent);
+        let displaced = self.displaced();
         self.work_dirs.extend(displaced.clone());
         let folders = self.scan.names(&self.sessions(), FOLDERS_MAX);
         for folder in folders.texts() {
@@ -36,7 +36,7 @@ impl Reading<'_> {
                 let sidecar = self.read_sidecar(&session, Some(silent));
                 let dates = if sidecar.is_some() {
                     self.read_dates(&session)
-                } else if displaced.contains_key(folder) && session.made_at_ms >= since_ms {
+                } else if displaced.contains_key(folder) {
                     session.dates()
                 } else {
                     continue;
@@ -49,15 +49,15 @@ impl Reading<'_> {
         }
     }
 
-    /// The missing directories, by their folders: a process whose environment lacks the
+    /// The directories that are gone, by their folders: a process whose environment lacks the
     /// start directory may have been started in one of them.
-    fn displaced(&mut self, silent: &[&AgentProcess]) -> HashMap<String, PathBuf> {
-        let is_displaced = |process: &&AgentProcess| process.launched_in == LaunchedIn::NotKnown;
-        if !silent.iter().any(is_displaced) {
+    fn displaced(&mut self) -> HashMap<String, PathBuf> {
+        let (look, home) = (self.scan.look, self.scan.home);
+        let Some(since_ms) = look.displaced_since(home) else {
             return HashMap::new();
-        }
+        };
         let mut work_dirs = self.listed_work_dirs();
-        work_dirs.retain(|_, path| self.scan.look.may_be_gone(path));
+        work_dirs.retain(|_, path| look.is_gone_since(path, since_ms));
         work_dirs
     }
 
