@@ -41,7 +41,8 @@ pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
     let arguable = silent(world, at)
         .or_else(|| reused_at_once(world, at, session))
         .or_else(|| launched_together(world, at, session))
-        .or_else(|| hook_is_late(world, at));
+        .or_else(|| hook_is_late(world, at))
+        .or_else(|| numbered_alike(world, at));
     let truth = |life, is_knowable| Truth {
         life,
         is_knowable,
@@ -163,7 +164,9 @@ fn hook_is_late(world: &World, at: usize) -> Option<&'static str> {
     let mut processes = world.processes.iter();
     let is_late = |process: &Process| {
         process.is_alive()
-            && (process.agent.id() == "claude-code" || !process.agent.habits().files_decide)
+            && (process.agent.id() == "claude-code"
+                || process.is_damaged
+                || !process.agent.habits().files_decide)
             && process.heard.is_some()
             && process.heard != process.current
             && (process.current == Some(at) || process.heard == Some(at))
@@ -171,6 +174,33 @@ fn hook_is_late(world: &World, at: usize) -> Option<&'static str> {
     processes
         .any(is_late)
         .then_some("the hook of its last switch has not run")
+}
+
+/// A sidecar without a start stamp, of a process in a PID namespace that is gone, has the PID
+/// of a process of the same agent, and the directory of that one does not exclude it: a
+/// process that went on to a session elsewhere (`/cd`) leaves the same files.
+fn numbered_alike(world: &World, at: usize) -> Option<&'static str> {
+    let has_had = |process: &Process| process.current == Some(at) || process.left.contains(&at);
+    let own_pid = |process: &Process| process.actors.last().map(|actor| actor.own_pid);
+    let is_alike = |process: &Process, gone: &Process| {
+        process.is_alive()
+            && process.agent.id() == gone.agent.id()
+            && own_pid(process) == own_pid(gone)
+            && is_unproven_elsewhere(world, process, gone.directory)
+            && (has_had(process) || has_had(gone))
+    };
+    let mut gone = world.processes.iter().filter(|process| {
+        process.is_nested
+            && process.state == State::Gone
+            && ["qwen-code", "kimi-cli"].contains(&process.agent.id())
+    });
+    gone.any(|gone| {
+        world
+            .processes
+            .iter()
+            .any(|process| is_alike(process, gone))
+    })
+    .then_some("a sidecar of a namespace that is gone has the PID of its process")
 }
 
 /// It has the same PID, or the same one in a PID namespace and the same directory.
@@ -202,12 +232,6 @@ fn is_known(world: &World, process: &Process, session: usize) -> bool {
 /// Some living process could serve it, as far as can be seen: there is none
 /// whose own session isn't known.
 fn has_candidates(world: &World, session: &Session) -> bool {
-    let is_anything_moved = world.directories.iter().any(|directory| directory.is_moved);
-    let made_ms = world.directories.get(session.directory);
-    let made_ms = made_ms.map(|directory| directory.made_ms);
-    let may_be_older = |process: &Process| {
-        made_ms.is_some_and(|made| process.began_ms - NOTED_LATER_MS <= made + SLACK_MS)
-    };
     world.processes.iter().any(|process| {
         let is_settled = process
             .current
@@ -217,8 +241,16 @@ fn has_candidates(world: &World, session: &Session) -> bool {
         (is_interface || process.is_alive() && (!is_settled || process.is_silent))
             && process.agent.id() == session.agent.id()
             && (process.directory == session.directory
-                || is_anything_moved
                 || process.is_nested
-                || may_be_older(process))
+                || is_unproven_elsewhere(world, process, session.directory))
     })
+}
+
+/// The dates and places of directories do not show that a process does not work in this one.
+fn is_unproven_elsewhere(world: &World, process: &Process, directory: usize) -> bool {
+    let is_anything_moved = world.directories.iter().any(|directory| directory.is_moved);
+    let made_ms = world.directories.get(directory);
+    let made_ms = made_ms.map(|directory| directory.made_ms);
+    is_anything_moved
+        || made_ms.is_some_and(|made| process.began_ms - NOTED_LATER_MS <= made + SLACK_MS)
 }
