@@ -16,7 +16,7 @@ if not hasattr(_native, "watch"):
     pytest.skip("nothing can be watched on this system", allow_module_level=True)
 
 BEGIN = """
-import asyncio, json, os, signal, sys, threading, time
+import _thread, asyncio, json, os, signal, sys, threading, time
 import whosup
 def tell(value): print(json.dumps(value), flush=True)
 def engines():
@@ -160,6 +160,11 @@ try:
     # Others may change what they run on this machine.
     for _ in changes: pass
 except KeyboardInterrupt: tell("interrupted")
+# As a signal does that comes just before the wait, this one ends no wait.
+threading.Timer(0.05, _thread.interrupt_main).start()
+try:
+    for _ in whosup.watch(cwd="/proc"): pass
+except KeyboardInterrupt: tell("interrupted before")
 """
     with Watcher(agent, program) as watcher:
         assert [change for change in watcher.line() if change["kind"] not in ("unattributed", "problems")] == []
@@ -167,6 +172,7 @@ except KeyboardInterrupt: tell("interrupted")
         assert watcher.line() == "waiting"
         watcher.process.send_signal(signal.SIGINT)
         assert watcher.line() == "interrupted"
+        assert watcher.line() == "interrupted before"
 
 
 def test_waiting_ends_when_it_has_come_or_cannot_come_or_in_time(agent: Agent) -> None:

@@ -10,6 +10,11 @@ use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+/// How long the first wait for the bell is, and each later one, at most. A signal that comes
+/// just before a wait does not end that: its handler runs once the wait is over.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LATER_WAIT: Duration = Duration::from_secs(60);
+
 /// A bell.
 pub(crate) struct Bell {
     heard: UnixStream,
@@ -58,19 +63,22 @@ impl Bell {
     /// What a handler of a signal raised: `KeyboardInterrupt`.
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<bool> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut longest = FIRST_WAIT;
         loop {
             let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let rest = rest.and_then(|rest| Timespec::try_from(rest).ok());
+            let wait = rest.unwrap_or(longest).min(longest);
+            let timespec = Timespec::try_from(wait).ok();
             let rung = py.detach(|| {
                 let mut descriptors = [PollFd::new(&self.heard, PollFlags::IN)];
-                poll(&mut descriptors, rest.as_ref())
+                poll(&mut descriptors, timespec.as_ref())
             });
             match rung {
-                Ok(0) => return Ok(false),
+                Ok(0) if rest == Some(wait) => return Ok(false),
+                Ok(0) | Err(Errno::INTR) => py.check_signals()?,
                 Ok(_) => return Ok(true),
-                Err(Errno::INTR) => py.check_signals()?,
                 Err(errno) => return Err(io::Error::from(errno).into()),
             }
+            longest = LATER_WAIT;
         }
     }
 }
