@@ -165,7 +165,8 @@ impl<'a> Seeker<'a> {
     /// one that it was launched with.
     pub(super) fn may_have_resumed_before_rename(&self, key: &SessionKey, draft: &Draft) -> bool {
         let sketch = &draft.sketch;
-        !self.profile.has_session_at_launch
+        self.profile.launch_window_ms.is_some()
+            && !self.profile.has_session_at_launch
             && self.process.may_use(&key.home)
             && self.began_before(sketch.last_record_at_ms.max(sketch.perhaps_until_ms))
             && (self.places).may_be_renamed(self.process, sketch.work_dir.as_deref())
