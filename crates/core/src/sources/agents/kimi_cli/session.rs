@@ -15,7 +15,7 @@ use super::wire::{self, Dates};
 use super::work_dir::{self, FolderKind, folder_of};
 use super::{AGENT, logs};
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Subject};
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Home, LaunchedIn, Look, Sketch, Unclaimed};
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::{Scan, may_have_written_since};
@@ -56,7 +56,7 @@ impl<'a> Reading<'a> {
             unread: BTreeSet::new(),
             log: None,
         };
-        if look.depth.is_walk() {
+        if look.depth.is_walk() || look.displaced_since(home).is_some() {
             reading.work_dirs = reading.listed_work_dirs();
         }
         // The kernel shows the directory of a process without the list.
@@ -69,7 +69,15 @@ impl<'a> Reading<'a> {
 
     /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
-        let seekers_of = self.scan.seekers_by(folder_of);
+        let mut seekers_of = self.scan.seekers_by(folder_of);
+        for folder in self.gone_folders() {
+            let own = seekers_of.entry(folder).or_default();
+            let displaced = self.scan.seekers().filter(|seeker| {
+                let is_own = own.iter().any(|own| own.process.pid == seeker.process.pid);
+                seeker.launched_in == LaunchedIn::NotKnown && !is_own
+            });
+            own.extend(displaced.collect::<Vec<_>>());
+        }
         let is_all = self.scan.look.depth.is_walk();
         let folders: Vec<String> = if is_all {
             let names = self.scan.names(&self.sessions(), FOLDERS_MAX);
@@ -122,6 +130,18 @@ impl<'a> Reading<'a> {
             self.scan.problem(&home.join("kimi.json"), error);
             HashMap::new()
         })
+    }
+
+    /// The folders of directories that are gone: a process of which nothing shows where it was
+    /// started may have been started in one of them.
+    fn gone_folders(&self) -> Vec<String> {
+        let look = self.scan.look;
+        let Some(since_ms) = look.displaced_since(self.scan.home) else {
+            return Vec::new();
+        };
+        let work_dirs = self.work_dirs.iter();
+        let gone = work_dirs.filter(|(_, path)| look.is_gone_since(path, since_ms));
+        gone.map(|(folder, _)| folder.clone()).collect()
     }
 
     /// The log lines that may concern a process, if any log can be read.

@@ -1,7 +1,6 @@
 //! Looks for processes in the folders of other directories than their own.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use whosup_sidecar::SessionId;
@@ -24,8 +23,6 @@ impl Reading<'_> {
             return;
         }
         let since_ms = may_have_written_since(silent.iter().copied());
-        let displaced = self.displaced();
-        self.work_dirs.extend(displaced.clone());
         let folders = self.scan.names(&self.sessions(), FOLDERS_MAX);
         for folder in folders.texts() {
             let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
@@ -33,32 +30,15 @@ impl Reading<'_> {
                 continue;
             }
             for session in self.sessions_written_since(folder, since_ms) {
-                let sidecar = self.read_sidecar(&session, Some(silent));
-                let dates = if sidecar.is_some() {
-                    self.read_dates(&session)
-                } else if displaced.contains_key(folder) {
-                    session.dates()
-                } else {
+                let Some(sidecar) = self.read_sidecar(&session, Some(silent)) else {
                     continue;
                 };
-                let named = sidecar.as_ref();
-                let named = named.and_then(|(sidecar, _)| sidecar_facts::pid(sidecar));
-                let sketch = self.sketch(folder, &session, sidecar, dates);
+                let dates = self.read_dates(&session);
+                let named = sidecar_facts::pid(&sidecar.0);
+                let sketch = self.sketch(folder, &session, Some(sidecar), dates);
                 self.sketches.add(sketch, named);
             }
         }
-    }
-
-    /// The directories that are gone, by their folders: a process whose environment lacks the
-    /// start directory may have been started in one of them.
-    fn displaced(&mut self) -> HashMap<String, PathBuf> {
-        let (look, home) = (self.scan.look, self.scan.home);
-        let Some(since_ms) = look.displaced_since(home) else {
-            return HashMap::new();
-        };
-        let mut work_dirs = self.listed_work_dirs();
-        work_dirs.retain(|_, path| look.is_gone_since(path, since_ms));
-        work_dirs
     }
 
     /// The sessions of a folder that were made or resumed since then.
