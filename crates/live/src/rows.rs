@@ -12,7 +12,7 @@ use whosup_core::sessions::resources::Metered;
 use crate::change::Why;
 
 /// Everything that one look shows.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
     /// When the look was taken, in milliseconds since 1970.
     pub as_of_ms: i64,
@@ -30,7 +30,7 @@ pub struct Rows {
 }
 
 /// One session.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// The session in its wire form.
     pub session: Map<String, Value>,
@@ -39,7 +39,7 @@ pub struct Row {
 }
 
 /// A session that is no longer shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gone {
     /// Why it is no longer shown.
     pub why: Why,
