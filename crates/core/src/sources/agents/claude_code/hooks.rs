@@ -17,7 +17,9 @@
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
 use crate::adapter::{Hooks, session_by_file_stem};
-use crate::sources::agents::kit::event_names::{SETTINGS_JSON, USUAL_HOOKS, usual_meaning};
+use crate::sources::agents::kit::event_names::{
+    CLAUDE_EVENTS, SETTINGS_JSON, USUAL_HOOKS, usual_meaning,
+};
 
 /// How many background tasks of one payload are looked at.
 const TASKS_MAX: usize = 1_000;
@@ -32,21 +34,7 @@ pub(super) static HOOKS: Hooks = Hooks {
     meaning,
     session_of_transcript: session_by_file_stem,
     settings: SETTINGS_JSON,
-    events: &[
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PermissionRequest",
-        "Notification",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "SubagentStart",
-        "SubagentStop",
-        "PreCompact",
-        "Stop",
-        "StopFailure",
-        "SessionEnd",
-    ],
+    events: CLAUDE_EVENTS,
     ..USUAL_HOOKS
 };
 

@@ -15,6 +15,23 @@ pub(crate) const USUAL_HOOKS: Hooks = Hooks {
     trust: None,
 };
 
+/// The events of Claude Code that show something about a session; qwen-code has the same.
+pub(crate) const CLAUDE_EVENTS: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "Notification",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "Stop",
+    "StopFailure",
+    "SessionEnd",
+];
+
 /// The settings of several agents, in which their hooks are set.
 pub(crate) const SETTINGS_JSON: &[SettingsFile] = &[SettingsFile::in_home(
     "settings.json",

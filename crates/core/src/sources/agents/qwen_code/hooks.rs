@@ -6,25 +6,11 @@
 //! one-shot run; one under an editor gets two.
 
 use crate::adapter::{Hooks, session_by_file_stem};
-use crate::sources::agents::kit::event_names::{SETTINGS_JSON, USUAL_HOOKS};
+use crate::sources::agents::kit::event_names::{CLAUDE_EVENTS, SETTINGS_JSON, USUAL_HOOKS};
 
 pub(super) static HOOKS: Hooks = Hooks {
     session_of_transcript: session_by_file_stem,
     settings: SETTINGS_JSON,
-    events: &[
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PermissionRequest",
-        "Notification",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "SubagentStart",
-        "SubagentStop",
-        "PreCompact",
-        "Stop",
-        "StopFailure",
-        "SessionEnd",
-    ],
+    events: CLAUDE_EVENTS,
     ..USUAL_HOOKS
 };
