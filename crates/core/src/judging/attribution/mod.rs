@@ -6,13 +6,14 @@
 //!
 //! The solver goes from what is certain to what is not:
 //!
-//! 1. `supersede`: of several sessions that one process claims, the last that it took up
+//! 1. `copied`: what names a process in a home that it doesn't use is a copy.
+//! 2. `supersede`: of several sessions that one process claims, the last that it took up
 //!    is current, and it has left the others. Where a log is all that its claims rest on,
 //!    the title of its terminal shows whether it has moved on since.
-//! 2. `seek`: processes without a claim are matched with sessions by their arguments,
+//! 3. `seek`: processes without a claim are matched with sessions by their arguments,
 //!    their launch, the logs of their agent and the use of their terminals. Then those are
 //!    asked whose session hooks alone reported: hooks may have fallen silent since.
-//! 3. `dead`: a session without a process has exited only if no process is left that
+//! 4. `dead`: a session without a process has exited only if no process is left that
 //!    could serve it.
 //!
 //! Adapters contribute [clues](crate::adapter::Clue) and never match anything themselves:
@@ -20,6 +21,7 @@
 //! `place_runs` and `openers`, before the adapter makes its claims. All of that, and the
 //! launches among the clues, go through the one function in `launch`.
 
+mod copied;
 mod current;
 mod dead;
 mod directory;
@@ -61,6 +63,7 @@ pub(crate) fn process_key(process: &Process) -> ProcessKey {
 
 /// Decides who serves each session, and returns the processes that stay without one.
 pub(crate) fn attribute(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
+    copied::doubt_copies(drafts, parts);
     supersede::supersede(drafts, parts);
     for draft in drafts.values_mut() {
         draft.take_known_client();

@@ -7,7 +7,7 @@ use whosup_sidecar::SessionId;
 
 use super::{SUPERSEDED, is_live};
 use crate::adapter::claim::{
-    Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
+    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
 use crate::adapter::{Adapter, Description, Sketch};
 use crate::judging::attribution::{ProcessKey, process_key};
@@ -303,6 +303,17 @@ impl Draft {
         }
     }
 
+    /// The claims of `process` to it show nothing, for this reason.
+    pub(crate) fn doubt(&mut self, process: &ProcessKey, why: &str) {
+        for claim in &mut self.claims {
+            if is_live(claim.verdict) && claim.is_about(process) {
+                claim.verdict = Verdict::Unknown(UnknownBecause::MayBeServedBy(process.0));
+                claim.claim.evidence.says.push_str(why);
+            }
+        }
+        self.rank();
+    }
+
     /// It was left for another session, as clues show.
     pub(crate) fn leave_for(&mut self, current: &SessionId) {
         self.find_out(SUPERSEDED, None);
@@ -364,20 +375,25 @@ impl Draft {
     pub(crate) fn is_nothing(&self) -> bool {
         let never_was = self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited;
         let is_shown = self.has_claims() || !self.extra.is_empty();
-        never_was || (self.sketch.matters_only_if_shown && !is_shown) || self.is_only_left()
+        never_was || (self.sketch.matters_only_if_shown && !is_shown) || self.is_only_named()
     }
 
-    /// Nothing is known of it but that a process left it. What else is on disk, a look for
-    /// this session finds.
-    fn is_only_left(&self) -> bool {
+    /// Nothing is known of it but that a process left it, or that something is called after it
+    /// that can't be read. What else is on disk, a look for this session finds.
+    fn is_only_named(&self) -> bool {
         let sketch = &self.sketch;
         let is_bare = sketch.work_dir.is_none()
             && sketch.transcript.is_none()
             && sketch.heard_at_ms.is_none();
-        let mut claims = self.claims.iter();
+        let is_unread = |claim: &Claim| {
+            let kind = claim.evidence.kind;
+            claim.subject == Subject::Unreadable
+                && matches!(kind, EvidenceKind::Sidecar | EvidenceKind::Record)
+        };
+        let mut claims = self.claims.iter().map(|judged| &*judged.claim);
         is_bare
             && self.has_claims()
-            && claims.all(|claim| matches!(claim.claim.taken_up, TakenUp::Left(_)))
+            && claims.all(|claim| matches!(claim.taken_up, TakenUp::Left(_)) || is_unread(claim))
     }
 
     pub(crate) fn into_session(
