@@ -18,7 +18,6 @@ use crate::adapter::claim::{
 use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::held::no_holder;
 
 /// How long a thread may have no sign of its owner, in milliseconds. About ten were seen.
 const UNKNOWN_MS_MAX: i64 = 10_000;
@@ -64,9 +63,7 @@ impl<'a> Scanning<'a> {
             }
         };
         if lock.held.by.is_empty() {
-            let is_everyone_asked = lock.held.is_everyone_asked;
-            let subject = Subject::LockFree { is_everyone_asked };
-            let says = no_holder(is_everyone_asked).to_owned();
+            let (subject, says) = lock.held.free_lock();
             return vec![claim(subject, Serving::One, says)];
         }
         let held_by = |pid: &Pid| {

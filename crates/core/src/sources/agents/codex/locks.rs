@@ -16,7 +16,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
 use super::{AGENT, Codex};
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::held::{Held, file_id, find_holders};
+use crate::sources::agents::kit::held::{Held, file_id, find_holders, note_replaced};
 use crate::sources::agents::kit::scan::Scan;
 use crate::sources::agents::kit::uuid::is_uuid;
 
@@ -48,6 +48,9 @@ pub(super) fn read_locks(scan: &mut Scan<'_>) -> BTreeMap<SessionId, ThreadLock>
         let held = held.get(&file_id(&lock.facts));
         lock.held = held.cloned().unwrap_or_default();
     }
+    let all = locks.values_mut();
+    let all = all.map(|lock| (&*lock.path, file_id(&lock.facts), &mut lock.held));
+    note_replaced(scan.look, scan.home, all);
     locks
 }
 

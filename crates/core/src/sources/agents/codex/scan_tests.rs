@@ -137,6 +137,7 @@ fn start_holder(world: &World, lock: &std::path::Path) -> Option<Ended> {
     let child = Command::new(program)
         .arg(lock)
         .args(["sleep", "60"])
+        .env("HOME", world.dir.path())
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
@@ -181,6 +182,36 @@ fn a_real_lock_is_claimed_by_its_holder_until_it_is_released() {
         matches!(subjects(&found)[..], [Subject::LockFree { .. }])
     });
     assert!(lock.exists());
+}
+
+/// A home that was restored from a copy has other files than those that a process holds.
+#[test]
+fn a_lock_that_was_replaced_while_it_was_held_is_no_proof_of_an_end() {
+    let ways: [fn(&std::path::Path); 2] = [
+        |lock| fs::remove_file(lock).unwrap(),
+        |lock| {
+            let folder = lock.parent().unwrap();
+            fs::rename(folder, folder.with_extension("bak")).unwrap();
+            fs::create_dir(folder).unwrap();
+        },
+    ];
+    for take_away in ways {
+        let world = World::new();
+        let lock = world.lock();
+        let Some(holder) = start_holder(&world, &lock) else {
+            return;
+        };
+        let held = [Subject::Holder(pid_of(&holder.0))];
+        wait_until("the lock is held", || {
+            subjects(&world.scan(Depth::Live)) == held
+        });
+        take_away(&lock);
+        fs::write(&lock, "").unwrap();
+        let free = Subject::LockFree {
+            is_everyone_asked: false,
+        };
+        assert_eq!(subjects(&world.scan(Depth::Live)), [free]);
+    }
 }
 
 /// Codex locks a thread some time after it was started to resume it.

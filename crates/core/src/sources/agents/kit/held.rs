@@ -1,11 +1,14 @@
 //! Finds the processes that hold an agent's files: first the agent's own, then all others.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use whosup_process::{Absent, Among, Details, FileId, Holder, Holders, Pid, ProbeError, Process};
 use whosup_sidecar::file::FileFacts;
 
-use crate::adapter::{Adapter, Look, Program};
+use crate::adapter::claim::Subject;
+use crate::adapter::{Adapter, Home, Look, Program};
 use crate::sources::recognize::what_it_runs;
 
 /// Who holds one file.
@@ -16,6 +19,23 @@ pub(crate) struct Held {
     pub(crate) by: Vec<Pid>,
     /// Every process that could hold it was asked.
     pub(crate) is_everyone_asked: bool,
+    /// A process of the agent has another file of this name open: the file was replaced while
+    /// the process held it.
+    pub(crate) replaced_in: Option<Pid>,
+}
+
+impl Held {
+    /// What a lock shows that no process holds, and the evidence in words.
+    pub(crate) fn free_lock(&self) -> (Subject, String) {
+        let is_everyone_asked = self.is_everyone_asked && self.replaced_in.is_none();
+        let says = match self.replaced_in {
+            Some(pid) => {
+                format!("no process holds it; process {pid} holds a file that it replaced")
+            }
+            None => no_holder(self.is_everyone_asked).to_owned(),
+        };
+        (Subject::LockFree { is_everyone_asked }, says)
+    }
 }
 
 /// Which kind of open file counts as held.
@@ -106,6 +126,39 @@ pub(crate) fn find_holders(
         }
     }
     Ok(())
+}
+
+/// Notes of locks that no process holds whether a process of `home` has another file of that
+/// name open.
+pub(crate) fn note_replaced<'l>(
+    look: &Look<'_>,
+    home: &Home,
+    locks: impl Iterator<Item = (&'l Path, FileId, &'l mut Held)>,
+) {
+    let mut free: BTreeMap<&str, (FileId, &mut Held)> = locks
+        .filter(|(.., held)| held.by.is_empty())
+        .filter_map(|(path, file, held)| Some((path.file_name()?.to_str()?, (file, held))))
+        .collect();
+    if free.is_empty() {
+        return;
+    }
+    for process in look.processes_of(home) {
+        // Who can't be asked is missing among those who were asked for holders, too.
+        let open = look.machine.table().open_files(&process.process);
+        for open in open.unwrap_or_default() {
+            let name = open
+                .path
+                .file_name()
+                .and_then(OsStr::to_str)
+                .unwrap_or_default();
+            let name = name.strip_suffix(" (deleted)").unwrap_or(name);
+            if let Some((file, held)) = free.get_mut(name)
+                && open.file != *file
+            {
+                held.replaced_in = Some(process.process.pid);
+            }
+        }
+    }
 }
 
 /// Asks which of the agent's own processes have `files` open for writing.

@@ -23,7 +23,7 @@ use whosup_sidecar::{SessionId, StrictObject};
 use super::{AGENT, Vibe};
 use crate::adapter::Look;
 use crate::machine::problem::Problem;
-use crate::sources::agents::kit::held::{Held, file_id, which_lock, who_holds};
+use crate::sources::agents::kit::held::{Held, file_id, note_replaced, which_lock, who_holds};
 use crate::sources::agents::kit::reading::read_if_there;
 use crate::sources::agents::kit::scan::Scan;
 use crate::sources::agents::kit::uuid::is_uuid;
@@ -118,6 +118,9 @@ pub(super) fn read(scan: &mut Scan<'_>, storage: &Path) -> Leases {
         }
     }
     find_holders(scan, &mut found.leases);
+    let all = found.leases.iter_mut();
+    let all = all.map(|lease| (&*lease.path, file_id(&lease.facts), &mut lease.held));
+    note_replaced(scan.look, scan.home, all);
     found.cleanup = cleanup(scan.look, &directory);
     found
 }

@@ -20,7 +20,6 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{is_directory, is_there};
-use crate::sources::agents::kit::held::no_holder;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::Scan;
 use crate::sources::agents::kit::uuid::is_uuid;
@@ -236,9 +235,7 @@ impl<'a> Scanning<'a> {
             return vec![self.claim(lease, Subject::Unreadable, says)];
         }
         if held.by.is_empty() {
-            let is_everyone_asked = held.is_everyone_asked;
-            let subject = Subject::LockFree { is_everyone_asked };
-            let says = no_holder(is_everyone_asked).to_owned();
+            let (subject, says) = held.free_lock();
             return vec![self.claim(lease, subject, says)];
         }
         // A session that may be a sub-agent, or may be no session, has replaced no other
