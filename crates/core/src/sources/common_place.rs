@@ -17,7 +17,7 @@ use whosup_sidecar::{
 };
 
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
 };
 use crate::adapter::{AgentScan, Home, Invocation, KnownClient, Sketch};
 use crate::machine::problem::{Found, Problem};
@@ -188,7 +188,23 @@ impl<'a> Place<'a> {
             }
             // Its session was left since the directory was listed.
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
-            Err(error) => complain(error.reason()),
+            Err(error) => {
+                let session = name.strip_suffix(SUFFIX).map(SessionId::parse);
+                if let Some(Ok(session)) = session {
+                    scan.claim(self.unread(&session, &path));
+                }
+                complain(error.reason());
+            }
+        }
+    }
+
+    /// What a sidecar claims that can't be read: it may name any process.
+    fn unread(&self, session: &SessionId, path: &Path) -> Claim {
+        let says = "it can't be read";
+        let evidence = Evidence::new(EvidenceKind::Sidecar, Some(path.to_owned()), says);
+        Claim {
+            placement: self.machine.mounts().placement_of(path),
+            ..Claim::new(self.key(session), Subject::Unreadable, evidence)
         }
     }
 

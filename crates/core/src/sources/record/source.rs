@@ -1,8 +1,8 @@
 //! Session records as a source of claims.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use whosup_sidecar::AgentId;
+use whosup_sidecar::{AgentId, SessionId};
 
 use super::claims::{home_of_records, key_of};
 use super::history::{Histories, HistoryEvent, HistoryLine};
@@ -11,12 +11,13 @@ use super::{
     EndCause, KnownOwner, RecordedOwner, SessionRecord, Shown, StoredRecord, claim_of_history,
     records_root,
 };
-use crate::adapter::claim::{Claim, Leaving, Subject, TakenUp};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Leaving, SessionKey, Subject, TakenUp};
 use crate::adapter::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
 use crate::adapter::{AgentScan, Clue, Depth, Home, LiveTime, Sketch};
 use crate::machine::Machine;
 use crate::machine::problem::Found;
 use crate::sessions::session::ORPHAN_SHOWN_MS;
+use crate::sources::agents;
 use crate::sources::trust::trust_of;
 
 /// Reads every session record as a source of claims; those of ended sessions only on request.
@@ -32,6 +33,10 @@ pub fn scan_records(
     };
     let home = home_of_records(&root);
     let mut stored = read_open(&root, &is_wanted).take(&mut found.problems);
+    let unread = found.problems.iter();
+    let unread =
+        unread.filter_map(|problem| claim_of_unread(&root, problem.path.as_ref()?, machine));
+    found.found.claim_all(unread);
     if !matches!(depth, Depth::Live) {
         let ended = read_ended(&root, &is_wanted, &stored);
         stored.extend(ended.take(&mut found.problems));
@@ -65,6 +70,29 @@ pub fn scan_records(
         }
     }
     found
+}
+
+/// What a record claims that can't be read: it may name any process. The home in it is not
+/// known either; most agents have one.
+fn claim_of_unread(root: &Path, path: &Path, machine: &Machine) -> Option<Claim> {
+    let directory = path.parent().filter(|it| it.parent() == Some(root))?;
+    let agent = AgentId::parse(directory.file_name()?.to_str()?).ok()?;
+    let session = SessionId::parse(path.file_stem()?.to_str()?).ok()?;
+    let homes = agents::adapter(&agent)?.homes(machine.environment());
+    let key = SessionKey {
+        agent,
+        session,
+        home: homes.first()?.as_path().into(),
+    };
+    let evidence = Evidence::new(
+        EvidenceKind::Record,
+        Some(path.to_owned()),
+        "it can't be read",
+    );
+    Some(Claim {
+        placement: machine.mounts().placement_of(path),
+        ..Claim::new(key, Subject::Unreadable, evidence)
+    })
 }
 
 /// A process found gone in the last day: shown like a fresh exit, whether or not a sweep
