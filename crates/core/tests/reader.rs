@@ -124,6 +124,33 @@ fn an_id_of_no_session_is_none_alone_where_everything_was_searched() {
     check_code(reader.session(&absent), ErrorCode::Unreadable);
 }
 
+/// A file that can be opened and not understood hides what it may be about.
+#[test]
+fn an_id_may_be_that_of_what_is_in_a_broken_file() {
+    const DATABASE: &str = ".local/share/opencode/opencode.db";
+    const TRANSCRIPT: &str = ".pi/agent/sessions/--w--/2026-11-27T20-00-00-000Z_0a022b20.jsonl";
+    const ANNOUNCED: &str = ".local/state/agent-sessions/newagent/s-1.runtime.json";
+    const RECORD: &str = ".claude/sessions/4711.json";
+    for (id, path, expected) in [
+        ("ses_1", DATABASE, ErrorCode::Unreadable),
+        ("0a022b20", TRANSCRIPT, ErrorCode::Unreadable),
+        ("0b", TRANSCRIPT, ErrorCode::NoSuchSession),
+        ("s-1", ANNOUNCED, ErrorCode::Unreadable),
+        ("s-2", ANNOUNCED, ErrorCode::NoSuchSession),
+        // No process has that PID.
+        ("0a022b20", RECORD, ErrorCode::NoSuchSession),
+    ] {
+        let world = World::empty("2026-11-27T21:00:00Z");
+        let path = world.home().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "{\"pid\": 4711").unwrap();
+        let (machine, config) = (world.machine(), Config::default());
+        let reader = Reader::new(&machine, &config);
+        let answer = reader.session(&id.into()).err().map(|error| error.code());
+        assert_eq!(answer, Some(expected), "{id} {}", path.display());
+    }
+}
+
 #[track_caller]
 fn check_code<T>(answer: Result<T, IdError>, expected: ErrorCode) {
     assert_eq!(answer.err().map(|error| error.code()), Some(expected));

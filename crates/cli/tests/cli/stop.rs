@@ -40,6 +40,27 @@ fn the_process_of_a_session_is_ended_and_waited_for() {
     assert_eq!(again.status, 1, "{}", again.err);
 }
 
+/// `nightly-4` was taken for `nightly-42`, which ran.
+#[test]
+fn a_whole_id_is_not_taken_for_the_beginning_of_a_running_session() {
+    let world = World::new();
+    let posing = world.pose("lib/my-agent", |_| {});
+    let fields = json!({
+        "pid": posing.pid(),
+        "my_agent_version": null,
+        "process_start": posing.start(),
+        "process_start_kind": "linux-ticks",
+    });
+    world.announce("my-agent", "nightly-42", fields);
+    assert_eq!(world.run(["check", "nightly-4"]).status, 0, "a beginning");
+    let ended = ["run", "--agent", "ci", "--id", "nightly-4", "--", "true"];
+    assert_eq!(world.run(ended).status, 0);
+    assert_eq!(world.run(["check", "nightly-4"]).status, 1);
+    let said = world.run(["stop", "nightly-4"]);
+    assert_eq!(said.status, 1, "{}", said.err);
+    assert!(!has_ended(posing.pid()));
+}
+
 #[test]
 fn a_process_that_ignores_the_signal_is_killed_only_if_that_is_asked_for() {
     let world = World::new();

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, OpenFile};
 use whosup_sidecar::{AgentId, AgentIdError, SessionId, SessionIdError};
 
 use super::code::Candidate;
 use super::condition::{Condition, Wording};
+use super::hidden::hides;
 use super::{Reach, Reader};
 use crate::adapter::Depth;
 use crate::machine::Environment;
 use crate::machine::mounts::Mounts;
-use crate::machine::problem::Problem;
 use crate::sessions::scan::Scanned;
 use crate::sessions::session::Session;
 use crate::sources::agents::{self, AGENTS};
@@ -152,6 +151,14 @@ impl<'a> Wanted<'a> {
         })
     }
 
+    fn reach(&self, depth: Depth) -> Reach {
+        Reach {
+            depth,
+            agents: self.agent.clone().map(|agent| [agent].into()),
+            ..Reach::default()
+        }
+    }
+
     fn may_mean(&self, session: &Session) -> bool {
         let is_of_agent = self
             .agent
@@ -162,6 +169,21 @@ impl<'a> Wanted<'a> {
             .as_ref()
             .is_none_or(|home| *home == self.mounts.real_path(&session.key.home));
         session.key.session.as_str().starts_with(self.beginning) && is_of_agent && is_of_home
+    }
+
+    /// A session that has what was typed as its whole ID, to which no process leads, where only
+    /// others were found whose IDs begin so.
+    fn whole_besides<'r>(&self, reader: Reader<'r>, found: &Scanned<'r>) -> Option<Scanned<'r>> {
+        let id = SessionId::parse(self.beginning).ok()?;
+        let has_it = |scanned: &Scanned<'_>| {
+            let mut sessions = scanned.snapshot.sessions.iter();
+            sessions.any(|session| session.key.session == id && self.may_mean(session))
+        };
+        if has_it(found) {
+            return None;
+        }
+        let whole = reader.scan(&self.reach(Depth::Sessions([id.clone()].into())));
+        has_it(&whole).then_some(whole)
     }
 
     /// The matching sessions: a full ID wins over prefixes.
@@ -216,24 +238,20 @@ pub(super) fn find<'a>(
 ) -> Result<(Session, Scanned<'a>), IdError> {
     let environment = reader.machine().environment();
     let wanted = Wanted::parse(query, environment, reader.machine().mounts())?;
-    let mut problems = Vec::new();
-    for depth in [Depth::Live, Depth::All] {
-        let reach = Reach {
-            depth,
-            agents: wanted.agent.clone().map(|agent| [agent].into()),
-            ..Reach::default()
-        };
-        let scanned = reader.scan(&reach);
-        match wanted.among(&scanned.snapshot.sessions).as_slice() {
-            [] => problems = scanned.snapshot.problems,
-            [session] => return Ok(((*session).clone(), scanned)),
-            several => return Err(ambiguous(environment, &wanted, several)),
-        }
+    let mut scanned = reader.scan(&wanted.reach(Depth::Live));
+    if wanted.among(&scanned.snapshot.sessions).is_empty() {
+        scanned = reader.scan(&wanted.reach(Depth::All));
+    } else if let Some(whole) = wanted.whole_besides(reader, &scanned) {
+        scanned = whole;
     }
-    let unseen = problems
-        .iter()
-        .filter(|problem| hides_sessions(problem, reader.machine().mounts()))
-        .count();
+    match wanted.among(&scanned.snapshot.sessions).as_slice() {
+        [] => {}
+        [session] => return Ok(((*session).clone(), scanned)),
+        several => return Err(ambiguous(environment, &wanted, several)),
+    }
+    let unseen = scanned.snapshot.problems.iter();
+    let unseen = unseen.filter(|problem| hides(problem, wanted.beginning, reader.machine()));
+    let unseen = unseen.count();
     let (text, home) = (wanted.text.to_owned(), wanted.home);
     let unseen = match unseen {
         0 => return Err(IdError::NotFound { text, home }),
@@ -300,24 +318,6 @@ fn short_path(path: &Path, home: Option<&Path>) -> String {
         None => path.to_string_lossy().into_owned(),
     };
     shown.replace(char::is_control, "\u{fffd}")
-}
-
-/// A problem that may hide sessions: a place that could not be read, rather than a file with
-/// invalid contents.
-#[expect(clippy::disallowed_methods, reason = "checked before")]
-fn hides_sessions(problem: &Problem, mounts: &Mounts) -> bool {
-    let Some(path) = &problem.path else {
-        return problem.agent.is_some();
-    };
-    if mounts.touchable(path).is_err() {
-        return true;
-    }
-    match std::fs::metadata(path) {
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-        Ok(metadata) if metadata.is_dir() => std::fs::read_dir(path).is_err(),
-        Ok(metadata) if metadata.is_file() => OpenFile::open(path, Links::Follow).is_err(),
-        Ok(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod code;
 mod condition;
 mod filter;
 mod find;
+mod hidden;
 mod order;
 mod reasons;
 mod selection;
