@@ -35,8 +35,9 @@ use whosup_sidecar::parse_json;
 
 use wal::Overlay;
 
-/// The maximum size of a database with its WAL, in bytes. It is held in memory.
-const DATABASE_BYTES_MAX: u64 = 128 << 20;
+/// The maximum size of a database with its WAL, in bytes. It is held in memory, twice for a
+/// moment. opencode keeps every message in one.
+const DATABASE_BYTES_MAX: u64 = 512 << 20;
 /// The maximum size of a WAL, in bytes. SQLite restarts it every 4 MB or so, unless a reader
 /// prevents that.
 const WAL_BYTES_MAX: u64 = 128 << 20;
@@ -132,12 +133,13 @@ impl Database {
     /// [`SqliteError`] if it does not exist, is broken or too large, or changes faster than it
     /// can be read.
     pub(crate) fn read(path: &Path) -> Result<Self, SqliteError> {
+        let file = real_file(path);
         for _ in 0..ATTEMPTS_MAX {
-            if let Some(image) = read_image(path)? {
+            if let Some(image) = read_image(&file)? {
                 return Self::of_image(path, &image);
             }
         }
-        let is_in_transaction = is_in_transaction(&beside(path, "-journal"))?;
+        let is_in_transaction = is_in_transaction(&beside(&file, "-journal"))?;
         let path = path.to_owned();
         Err(match is_in_transaction {
             true => SqliteError::InTransaction { path },
@@ -376,6 +378,12 @@ fn start_of(file: &OpenFile, bytes: usize) -> Result<Vec<u8>, ReadFileError> {
     let count = file.read_at(&mut start, 0)?;
     start.truncate(count);
     Ok(start)
+}
+
+/// The database that a link leads to: SQLite keeps its files beside that.
+#[expect(clippy::disallowed_methods, reason = "the database is opened next")]
+pub(crate) fn real_file(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The path of a file that SQLite keeps beside the database.

@@ -63,6 +63,18 @@ impl World {
     }
 }
 
+/// SQLite resolves the link, and keeps the WAL beside the file.
+#[test]
+fn the_wal_of_a_database_behind_a_link_is_beside_the_file() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let writer = world.writer();
+    writer
+        .execute("INSERT INTO t VALUES (2, 'two')", [])
+        .unwrap();
+    std::os::unix::fs::symlink(world.path(), elsewhere.path()).unwrap();
+    assert_eq!(elsewhere.read().unwrap(), [1, 2]);
+}
+
 fn set(connection: &Connection, pragma: &str, value: &str) {
     connection
         .pragma_update_and_check(None, pragma, value, |_| Ok(()))

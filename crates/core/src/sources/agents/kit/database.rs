@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Sketch;
-use crate::sources::sqlite::{Database, SqliteError};
+use crate::sources::sqlite::{Database, SqliteError, real_file};
 
 /// How many sessions of a database are read.
 const SESSIONS_MAX: usize = 200_000;
@@ -18,9 +18,10 @@ pub(crate) struct SessionRows<R> {
 
 /// The database and its write-ahead log, of which one changes with each commit.
 pub(crate) fn with_wal(database: &Path) -> [PathBuf; 2] {
-    let mut wal = database.as_os_str().to_owned();
+    let file = real_file(database);
+    let mut wal = file.as_os_str().to_owned();
     wal.push("-wal");
-    [database.to_owned(), wal.into()]
+    [file, wal.into()]
 }
 
 /// The sessions of each database or home: their places in `sketches`, and their ids.
