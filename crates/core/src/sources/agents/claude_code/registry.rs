@@ -79,8 +79,9 @@ pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
 /// The process in the name of a record, `PID.json`.
 fn process_in(name: &str) -> Option<Pid> {
     let digits = name.strip_suffix(".json")?;
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    Pid::new(digits.parse().ok().filter(|_| is_number)?).ok()
+    let pid = Pid::new(digits.parse().ok()?).ok()?;
+    // As it is written: with a zero or a sign before it, it is a file of another's.
+    (pid.to_string() == digits).then_some(pid)
 }
 
 /// Reads one record, again while it seems to be cut off. `Ok(None)`: it was removed, as when

@@ -46,6 +46,7 @@ fn a_file_of_another_name_is_no_problem() {
         "-7.json",
         "pid-7.json",
         "0.json",
+        "07.json",
         ".json",
         "99999999999.json",
     ] {

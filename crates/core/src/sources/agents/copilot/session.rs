@@ -13,7 +13,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
 use super::scan::Scanning;
 use super::workspace::Workspace;
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::folder::{names_in, names_or_report};
 use crate::sources::agents::kit::held::file_id;
 use crate::sources::agents::kit::uuid::UUID_BYTES;
 
@@ -64,15 +64,13 @@ impl SessionDir {
     /// Reads the directory at `path`, or the file that an early version had in
     /// its place; `None` if neither is there (any more).
     pub(super) fn read(scanning: &mut Scanning<'_>, id: SessionId, path: PathBuf) -> Option<Self> {
-        let names = match names_in(&path, FILES_MAX) {
-            Ok(names) => names,
-            // A file beside the directories of sessions.
-            Err(error) if error.kind() == ErrorKind::NotADirectory => return None,
-            Err(error) => {
-                scanning.scan.problem(&path, error);
-                return None;
-            }
-        };
+        let listed = names_in(&path, FILES_MAX);
+        // A file beside the directories of sessions.
+        if matches!(&listed, Err(error) if error.kind() == ErrorKind::NotADirectory) {
+            return None;
+        }
+        let report = |why| scanning.scan.problem(&path, why);
+        let names = names_or_report(listed, FILES_MAX, report);
         let has_events = names.texts().any(|name| name == EVENTS);
         let events = match has_events {
             true => Some(path.join(EVENTS)),
