@@ -20,6 +20,9 @@ use crate::sources::recognize::PossibleProcess;
 pub(crate) use draft::Draft;
 pub(crate) use settle::{Surroundings, settle};
 
+/// How deep sub-agents of sub-agents are followed.
+const SUB_AGENT_DEPTH_MAX: usize = 16;
+
 /// The input of a merge.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
@@ -107,7 +110,7 @@ pub fn merge(mut parts: Parts) -> Merged {
 }
 
 /// A sub-agent is live if its parent is, unless the sub-agent's claim shows that
-/// it has ended before.
+/// it has ended before. Sub-agents of sub-agents follow theirs.
 fn follow_parents(drafts: &mut Drafts) {
     let parent_of = |key: &SessionKey, draft: &Draft| {
         Some(SessionKey {
@@ -115,25 +118,27 @@ fn follow_parents(drafts: &mut Drafts) {
             ..key.clone()
         })
     };
-    let parents = drafts.iter();
-    let parents = parents.filter_map(|(key, draft)| parent_of(key, draft));
-    let verdicts: HashMap<SessionKey, (Verdict, Option<Pid>)> = parents
-        .filter_map(|parent| {
-            let draft = drafts.get(&parent)?;
-            let is_top = draft.sketch.parent.is_none();
-            is_top.then(|| (parent, (draft.verdict(), draft.served_by())))
-        })
-        .collect();
-    if verdicts.is_empty() {
-        return;
-    }
-    for (key, draft) in drafts.iter_mut() {
-        if draft.is_dead_for_good() {
-            continue;
+    let mut followed: HashSet<SessionKey> = HashSet::new();
+    for depth in 0..SUB_AGENT_DEPTH_MAX {
+        let is_settled = |key: &SessionKey, draft: &Draft| match depth {
+            0 => draft.sketch.parent.is_none(),
+            _ => followed.contains(key),
+        };
+        let children = drafts.iter().filter_map(|(key, draft)| {
+            let parent = parent_of(key, draft)?;
+            let above = drafts.get(&parent).filter(|it| is_settled(&parent, it))?;
+            Some((key.clone(), above.verdict(), above.served_by()))
+        });
+        let children: Vec<_> = children.collect();
+        if children.is_empty() {
+            return;
         }
-        let verdict = parent_of(key, draft).and_then(|parent| verdicts.get(&parent));
-        if let Some((verdict, served_by)) = verdict {
-            draft.follow_parent(*verdict, *served_by);
+        followed = children.iter().map(|(key, ..)| key.clone()).collect();
+        for (key, verdict, served_by) in children {
+            let draft = drafts.get_mut(&key);
+            if let Some(draft) = draft.filter(|draft| !draft.is_dead_for_good()) {
+                draft.follow_parent(verdict, served_by);
+            }
         }
     }
 }
