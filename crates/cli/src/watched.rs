@@ -8,8 +8,9 @@ use clap::Args;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Environment;
+use whosup_core::reader::real_directory;
 use whosup_core::sidecar::AgentId;
-use whosup_live::{Filter, ThisMachine, real_directory};
+use whosup_live::{Filter, ThisMachine};
 
 use crate::app::World;
 use crate::cli::{agent_parser, name_parser};

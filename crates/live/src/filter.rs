@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use whosup_core::machine::composed::composed;
 
 use crate::change::{Change, Why};
 use crate::rows::{Row, Rows};
@@ -92,7 +93,7 @@ impl Filter {
         if self.agents.is_empty() && self.directory.is_none() {
             return Arc::clone(all);
         }
-        let work_dir = |one: &Value| one["work_dir"].as_str().map(PathBuf::from);
+        let work_dir = |one: &Value| Some(composed(one["work_dir"].as_str()?.into()));
         let shown = all.iter().filter(|one| {
             self.is_of_agent(one, false) && self.is_in_directory(work_dir(one).as_deref())
         });

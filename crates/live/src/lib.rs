@@ -51,5 +51,5 @@ pub use self::rows::{Gone, Row, Rows};
 pub use self::signals::{Happened, Signals};
 pub use self::subscription::{Closer, Message, Received, Subscription};
 pub use self::until::Until;
-pub use self::wait::{SessionFields, Wait, Waited, Waiting, WatchError, Whom, real_directory};
+pub use self::wait::{SessionFields, Wait, Waited, Waiting, WatchError, Whom};
 pub use self::world::{ParseConfig, ThisMachine, World, WorldError};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
 use whosup_core::machine::Environment;
 use whosup_core::reader::{
-    ErrorCode, FilterError, IdError, IdQuery, ReadError, Reader, in_full, parse_agent,
+    ErrorCode, IdError, IdQuery, ReadError, Reader, in_full, parse_agent, real_directory,
 };
 use whosup_core::sources::config::ConfigError;
 use whosup_core::views::wire::{self, WireError, WireSession};
@@ -128,26 +128,6 @@ impl Filter {
             ..Self::default()
         })
     }
-}
-
-/// A directory with its links followed.
-///
-/// # Errors
-///
-/// [`FilterError`] if it does not exist.
-pub fn real_directory(path: &Path) -> Result<std::path::PathBuf, FilterError> {
-    let reason = match path.canonicalize() {
-        Ok(real) if real.is_dir() => return Ok(real),
-        Ok(_) => "it is not a directory".to_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            "no such directory".to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    Err(FilterError::Directory {
-        path: path.to_owned(),
-        reason,
-    })
 }
 
 /// A running wait.

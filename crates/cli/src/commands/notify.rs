@@ -18,10 +18,10 @@ use anyhow::ensure;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::reader::in_full;
+use whosup_core::reader::{in_full, real_directory};
 use whosup_core::sidecar::AgentId;
 use whosup_core::views::wire;
-use whosup_live::{Change, Engine, Filter, Message, Row, real_directory};
+use whosup_live::{Change, Engine, Filter, Message, Row};
 
 use self::budget::Budget;
 pub(crate) use self::budget::Dollars;

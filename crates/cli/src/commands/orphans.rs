@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use whosup_core::adapter::Depth;
 use whosup_core::adapter::phase::Phase;
+use whosup_core::reader::real_directory;
 use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::record::{EndCause, StoredRecord, read_records, records_root};
 use whosup_core::views::wire;
-use whosup_live::real_directory;
 
 use crate::app::{App, World};
 use crate::cli::agent_parser;

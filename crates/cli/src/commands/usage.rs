@@ -16,13 +16,13 @@ use whosup_core::adapter::{Depth, Sketch};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::reader::Reach;
+use whosup_core::reader::real_directory;
 use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents::AGENTS;
 use whosup_core::sources::usage::Tally;
 use whosup_core::views::limits::account_limits;
 use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
-use whosup_live::real_directory;
 
 use self::output::Answer;
 use crate::app::{App, World, say};

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// The path in the composed form (NFC), unchanged if it is not UTF-8.
-pub(crate) fn composed(path: PathBuf) -> PathBuf {
+#[must_use]
+pub fn composed(path: PathBuf) -> PathBuf {
     let is_other_form = |text: &&str| !text.is_ascii() && !is_nfc(text);
     match path.to_str().filter(is_other_form) {
         Some(text) => PathBuf::from(text.nfc().collect::<String>()),

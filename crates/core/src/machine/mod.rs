@@ -5,7 +5,7 @@
 //! wait bounded. [`reachable`] avoids mounts that hang, and [`problem`] reports failed looks.
 
 pub mod command;
-pub(crate) mod composed;
+pub mod composed;
 pub mod mounts;
 pub mod observer;
 pub(crate) mod parallel;

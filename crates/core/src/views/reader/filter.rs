@@ -9,6 +9,7 @@ use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::Phase;
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
+use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
 use crate::sessions::session::{ORPHAN_SHOWN_MS, Session, Unattributed};
 
@@ -82,7 +83,7 @@ impl<'a> Filter<'a> {
         if let Some(path) = wish.work_dir.take() {
             // A directory in the request is relied on.
             mounts.rely_on(&path);
-            wish.work_dir = Some(real_directory(path)?);
+            wish.work_dir = Some(real_directory(&path)?);
         }
         Ok(Self {
             wish,
@@ -153,18 +154,27 @@ impl<'a> Filter<'a> {
     }
 }
 
+/// A directory of a request with its links followed, as directories are compared: in the
+/// composed Unicode form.
+///
+/// # Errors
+///
+/// [`FilterError`] if it does not exist.
 #[expect(
     clippy::disallowed_methods,
     reason = "a directory in the request is relied on"
 )]
-fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
+pub fn real_directory(path: &Path) -> Result<PathBuf, FilterError> {
     let reason = match path.canonicalize() {
-        Ok(real) if real.is_dir() => return Ok(real),
+        Ok(real) if real.is_dir() => return Ok(composed(real)),
         Ok(_) => "it is not a directory".to_owned(),
         Err(error) if error.kind() == ErrorKind::NotFound => "no such directory".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(FilterError::Directory { path, reason })
+    Err(FilterError::Directory {
+        path: path.to_owned(),
+        reason,
+    })
 }
 
 /// All sub-agents below the sessions in `shown`.

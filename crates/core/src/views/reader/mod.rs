@@ -33,7 +33,9 @@ use whosup_sidecar::AgentId;
 use self::candidates::{Candidates, take_titles};
 pub use self::code::{Candidate, ErrorCode};
 pub use self::condition::{Condition, Wording};
-pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of, wants_exited};
+pub use self::filter::{
+    Filter, FilterError, Wish, parent_key, real_directory, sub_agents_of, wants_exited,
+};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
 pub use self::order::{Direction, Order, shown_pid};
 pub use self::reasons::{in_full, reasons};
