@@ -80,15 +80,14 @@ pub trait Adapter: Send + Sync {
     /// For most agents: what their first variable leads to, else the default place.
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let profile = self.profile();
-        let moved = profile.home_variables.first();
-        let moved = moved.and_then(|name| environment.directory(name));
         let in_users_home = |user: &Path| user.join(profile.default_home);
-        let moved = match profile.moves_users_home {
-            true => moved.map(|user| in_users_home(&user)),
+        let moved = profile.home_variables.first();
+        let moved = moved.map_or_else(Vec::new, |name| environment.readings(name));
+        match profile.moves_users_home {
+            _ if moved.is_empty() => environment.home().map(in_users_home).into_iter().collect(),
+            true => moved.iter().map(|user| in_users_home(user)).collect(),
             false => moved,
-        };
-        let home = moved.or_else(|| environment.home().map(in_users_home));
-        home.into_iter().collect()
+        }
     }
 
     /// The homes that the arguments of a process name; they win over the environment.

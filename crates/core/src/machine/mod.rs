@@ -12,7 +12,7 @@ pub(crate) mod parallel;
 pub mod problem;
 pub mod reachable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,6 +115,24 @@ impl Environment {
     #[must_use]
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         self.resolve(Path::new(self.variable(name)?))
+    }
+
+    /// The directories that programs understand the variable to name: [`Self::directory`];
+    /// where there is a `~`, the directory of that name, which Claude Code, Codex and kimi-cli
+    /// make (read in 2.1.197, 0.171.0 and 1.50.0); and the composed Unicode form, which Claude
+    /// Code makes of any value.
+    #[must_use]
+    pub fn readings(&self, name: &str) -> Vec<PathBuf> {
+        let value = self.variable(name).map(Path::new);
+        let is_in_home = value.is_some_and(|value| value.starts_with("~"));
+        let literal = self.cwd.as_ref().filter(|_| is_in_home);
+        let literal = literal.zip(value).map(|(cwd, value)| cwd.join(value));
+        let mut readings: Vec<PathBuf> = self.directory(name).into_iter().chain(literal).collect();
+        let others: Vec<PathBuf> = readings.iter().cloned().map(composed::composed).collect();
+        readings.extend(others);
+        let mut seen = BTreeSet::new();
+        readings.retain(|path| seen.insert(path.clone()));
+        readings
     }
 
     /// A directory that a configuration file names, by the rules of [`Environment::directory`];
@@ -240,5 +258,26 @@ impl Machine {
             is_home_barred,
             ..Environment::new(home, cwd, variables)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_may_be_understood_in_several_ways() {
+        let readings = |value: &str| {
+            let (home, cwd) = (PathBuf::from("/home/dev"), PathBuf::from("/w"));
+            let variable = ("V".to_owned(), OsString::from(value));
+            Environment::new(Some(home), Some(cwd), [variable]).readings("V")
+        };
+        assert_eq!(readings(""), <[PathBuf; 0]>::default());
+        assert_eq!(readings("/h/cc/"), [PathBuf::from("/h/cc")]);
+        assert_eq!(readings("cc"), [PathBuf::from("/w/cc")]);
+        let of_tilde = ["/home/dev/cc", "/w/~/cc"].map(PathBuf::from);
+        assert_eq!(readings("~/cc"), of_tilde);
+        let of_letter = ["/h/cafe\u{301}", "/h/caf\u{e9}"].map(PathBuf::from);
+        assert_eq!(readings("/h/cafe\u{301}"), of_letter);
     }
 }
