@@ -15,7 +15,6 @@ use crate::adapter::{AgentProcess, AgentScan, Home, Look, Sketch, Unclaimed};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Found;
 use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::folder::is_directory;
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::agents::kit::scan::Scan;
 use crate::sources::transcript::TranscriptFile;
@@ -54,8 +53,8 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         for folder in &scanning.folders.clone() {
             scanning.add_folder(folder);
         }
-        scanning.add_named();
     }
+    scanning.add_named();
     scanning.scan.finish(scanning.sketches)
 }
 
@@ -104,10 +103,9 @@ impl Scanning<'_> {
     /// Every folder of projects; the empty name stands for the root, where
     /// early releases put all sessions.
     fn all_folders(&mut self) -> Vec<String> {
-        let names = self.scan.names(&self.root, FOLDERS_MAX);
+        let names = self.scan.folders(&self.root, FOLDERS_MAX);
         let names = names.texts().filter(|name| *name != ASIDES);
         let folders = std::iter::once("").chain(names);
-        let folders = folders.filter(|name| is_directory(&self.root.join(name)));
         folders.map(str::to_owned).collect()
     }
 
@@ -146,8 +144,10 @@ impl Scanning<'_> {
         for folder in self.all_folders() {
             for id in &missing {
                 let path = self.root.join(&folder).join(format!("{id}.jsonl"));
-                if facts(&path, Links::Follow).is_ok() {
-                    self.add(id, &path, true);
+                match facts(&path, Links::Follow) {
+                    Ok(_) => self.add(id, &path, true),
+                    Err(ReadFileError::NotFound { .. }) => {}
+                    Err(error) => self.scan.problem(&path, error.reason()),
                 }
             }
         }
