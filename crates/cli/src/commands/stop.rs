@@ -89,6 +89,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StopArgs) -> anyhow::Result<Exi
     if !arguments.kill {
         let still = format!("process {pid} still runs {waited} s after SIGTERM");
         say(app.err, &format!("error: cannot stop {name}: {still}"));
+        if session.is_suspended() {
+            let hint = "it is suspended (ctrl-z), and gets the signal when it is continued (`fg`)";
+            say(app.err, &format!("hint: {hint}"));
+        }
         say(app.err, &format!("hint: whosup stop --kill {id}"));
         return Ok(ExitStatus::OfProgram(TIMED_OUT));
     }

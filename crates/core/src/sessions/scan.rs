@@ -149,6 +149,7 @@ fn look<'a>(
     mut settled: Option<&mut Take<'_>>,
 ) -> Scanned<'a> {
     let mut problems = Vec::new();
+    problems.extend(unknown_home(machine));
     let adapters = AGENTS.iter().copied();
     let adapters = adapters.filter(|adapter| is_wanted(scope, *adapter));
     let adapters: Vec<&'static dyn Adapter> = adapters.collect();
@@ -317,6 +318,14 @@ fn hide_dismissed(session: &mut Session, dismissals: &Dismissals, describer: Des
         session.is_dismissed = hides(session);
         session.description = Description::default();
     }
+}
+
+/// Agents that no variable moves have their files below the user's home.
+fn unknown_home(machine: &Machine) -> Option<Problem> {
+    let message = "the home directory is unknown (`HOME` is no absolute path): the usual homes of \
+                   agents are not looked at";
+    let is_unknown = machine.environment().home().is_none();
+    is_unknown.then(|| Problem::of_machine(message))
 }
 
 /// Reports what in a source can't be trusted, and removes dates in the future.

@@ -251,7 +251,7 @@ pub(super) fn find<'a>(
     }
     let unseen = scanned.snapshot.problems.iter();
     let unseen = unseen.filter(|problem| hides(problem, wanted.beginning, reader.machine()));
-    let unseen = unseen.count();
+    let unseen = unseen.count() + usize::from(environment.home().is_none());
     let (text, home) = (wanted.text.to_owned(), wanted.home);
     let unseen = match unseen {
         0 => return Err(IdError::NotFound { text, home }),
