@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import install
+import install_python
 import newest
 import processes
 import wait
@@ -65,6 +66,10 @@ class Agent:
     id = ""
     # Why this suite cannot run it; empty if it can.
     not_run = ""
+    # The program that a person types.
+    command = ""
+    # The install script of its package, where that is run: it puts the binary of this machine in place of a stub.
+    install_script = None
     # npm packages at the versions they are pinned to; the first is the agent.
     packages = ()
     # The package that its newer versions are published as, where that is another one.
@@ -137,7 +142,8 @@ class Agent:
 
     def install(self):
         """Installs what the agent needs, or raises `install.CannotInstall`."""
-        raise NotImplementedError
+        folder = install.install(self.packages[0], self.install_script)
+        self.binary = install.binary(folder, self.command)
 
     def search_path(self):
         """Returns the PATH the agent is started with; its own command is on it."""
@@ -145,11 +151,11 @@ class Agent:
 
     def argv(self, *arguments):
         """Returns the command line that a person would type."""
-        raise NotImplementedError
+        return [self.binary, *arguments]
 
     def headless_argv(self, prompt):
         """Returns the command line that runs one prompt without a terminal."""
-        raise NotImplementedError
+        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         """Writes the configuration that lets the agent start without an account or a question."""
@@ -290,6 +296,31 @@ class Agent:
         pane = world.tmux.open_pane(directory, variables)
         pane.command(argv)
         return Run(self, world, pane, directory)
+
+
+class NodeScript(Agent):
+    """An agent whose command is a script, which the Node.js of this suite runs."""
+
+    def install(self):
+        super().install()
+        self.node = install.node_binary()
+
+    def search_path(self):
+        return os.path.dirname(self.node) + os.pathsep + super().search_path()
+
+
+class PythonPackage(Agent):
+    """An agent from PyPI."""
+
+    def take_newest(self):
+        if self.stays_pinned:
+            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
+        found, said = newest.pypi(self.packages[0])
+        self.packages = (found,)
+        return said
+
+    def install(self):
+        self.binary = install_python.binary(self.packages[0], self.command)
 
 
 class Run:

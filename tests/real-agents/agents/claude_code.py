@@ -23,15 +23,9 @@ class ClaudeCode(Agent):
     # Names of its executable that a check has given it.
     other_names = ()
     command = "claude"
+    # It loads nothing.
+    install_script = os.path.join("@anthropic-ai", "claude-code", "install.cjs")
     switches = ()
-
-    def install(self):
-        # Its install script puts the binary of this machine in place of a stub; it loads nothing.
-        script = os.path.join("@anthropic-ai", "claude-code", "install.cjs")
-        self.binary = install.binary(install.install(self.packages[0], script), "claude")
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
 
     def program(self):
         """Returns the file that holds the program itself."""
@@ -41,9 +35,6 @@ class ClaudeCode(Agent):
         """Whether the installed version is this one or a later one."""
         numbers = lambda text: tuple(int(part) for part in text.split("."))  # noqa: E731
         return numbers(self.packages[0].version) >= numbers(version)
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".claude"), mode=0o700, exist_ok=True)

@@ -22,6 +22,7 @@ class Cline(Agent):
 
     name = "cline"
     id = "cline"
+    command = "cline"
     has_hooks = False
     packages = (install.Package("cline", "3.0.65"),)
     moves = (Move("CLINE_DATA_DIR", {".cline/data": ""}),)
@@ -30,9 +31,6 @@ class Cline(Agent):
     phases_working = ("working", None)
     phases_waiting = ("waiting", "working", None)
     loses_early_typing = True
-
-    def install(self):
-        self.binary = install.binary(install.install(self.packages[0]), "cline")
 
     def argv(self, *arguments):
         return [self.binary, "--auto-approve", "false", *arguments]

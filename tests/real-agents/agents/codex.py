@@ -57,6 +57,7 @@ class Codex(Agent):
 
     name = "codex-daemon"
     id = "codex"
+    command = "codex"
     packages = (install.Package("@openai/codex", "0.171.0"),)
     moves = (Move("CODEX_HOME", {".codex": ""}),)
     lingers_seconds = LINGERS_SECONDS
@@ -64,12 +65,8 @@ class Codex(Agent):
     # The log of what terminals opened is written seconds later, and is believed once it is sure to be.
     settle_seconds = 20
     switches = ()
-    command = "codex"
     # Names of its program that a check has given it.
     other_names = ()
-
-    def install(self):
-        self.binary = install.binary(install.install(self.packages[0]), "codex")
 
     def argv(self, *arguments):
         return [self.binary, *self.switches, *arguments]

@@ -10,7 +10,7 @@ import os
 import expect
 import install
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, NodeScript
 
 SCRIPT = "/cn"
 INDEX = "/sessions.json"
@@ -28,11 +28,12 @@ models:
 """
 
 
-class Continue(Agent):
+class Continue(NodeScript):
     """Continue in a terminal, and `-p` without one."""
 
     name = "continue"
     id = "continue"
+    command = "cn"
     has_hooks = False
     packages = (install.Package("@continuedev/cli", "1.5.47"),)
     moves = (Move("CONTINUE_GLOBAL_DIR", {".continue": ""}),)
@@ -48,19 +49,6 @@ class Continue(Agent):
     clear_is_undecided = "its files name no process: after `/clear` only the use of its terminal may tell which session it is in"
     survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
     interruption_is_untold = "Escape in a turn leaves nothing: a prompt without an answer may be being answered"
-
-    def install(self):
-        self.node = install.node_binary()
-        self.binary = install.binary(install.install(self.packages[0]), "cn")
-
-    def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + super().search_path()
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".continue"), mode=0o700, exist_ok=True)

@@ -23,6 +23,7 @@ class Copilot(Agent):
 
     name = "copilot"
     id = "copilot"
+    command = "copilot"
     packages = (install.Package("@github/copilot", "1.0.102"),)
     moves = (Move("COPILOT_HOME", {".copilot": ""}),)
     # The one that `/clear` has left is held a second longer.
@@ -30,12 +31,6 @@ class Copilot(Agent):
     # Escape does not interrupt it while it waits for the model.
     interrupt_key = "C-c"
     loses_early_typing = True
-
-    def install(self):
-        self.binary = install.binary(install.install(self.packages[0]), "copilot")
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
 
     def headless_argv(self, prompt):
         return [self.binary, "-p", prompt, "--allow-all-tools"]

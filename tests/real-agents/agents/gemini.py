@@ -12,18 +12,19 @@ import os
 
 import install
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, NodeScript
 
 SCRIPT = "/gemini"
 SHORT_LENGTH = 8
 CHAT_BYTES_MAX = 4 * 1024 * 1024
 
 
-class Gemini(Agent):
+class Gemini(NodeScript):
     """Gemini CLI in a terminal, and `-p` without one."""
 
     name = "gemini"
     id = "gemini"
+    command = "gemini"
     packages = (install.Package("@google/gemini-cli", "0.61.0"),)
     moves = (Move("GEMINI_CLI_HOME", {".gemini": ".gemini"}, home=".gemini"),)
     quit_command = "/quit"
@@ -41,19 +42,6 @@ class Gemini(Agent):
     def __init__(self):
         # The first characters of a session's id, which its files are named by -> the id.
         self.known = {}
-
-    def install(self):
-        self.node = install.node_binary()
-        self.binary = install.binary(install.install(self.packages[0]), "gemini")
-
-    def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + super().search_path()
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".gemini"), mode=0o700, exist_ok=True)

@@ -2,7 +2,7 @@
 
 
 import install
-from agents.agent import Move
+from agents.agent import Agent, Move
 from agents.opencode import OpenCode
 
 
@@ -11,14 +11,16 @@ class Kilo(OpenCode):
 
     name = "kilo"
     id = "kilo"
+    command = "kilo"
+    # It would only link the native program under another name, `.kilo`.
+    install_script = None
     packages = (install.Package("@kilocode/cli", "7.7.7"),)
     called, variable = "kilo", "KILO"
     moves = (Move("XDG_DATA_HOME", {".local/share": ""}, home=called),)
     has_hooks = False
 
     def install(self):
-        # Its install script would only link the native program under another name, `.kilo`.
-        self.binary = install.binary(install.install(self.packages[0]), "kilo")
+        Agent.install(self)
 
     def configure_plugins(self, folder):
         pass

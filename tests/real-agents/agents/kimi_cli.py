@@ -8,10 +8,8 @@ import glob
 import os
 
 import install
-import install_python
-import newest
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, PythonPackage
 
 COMM = "Kimi Code"
 INPUT = "── input"
@@ -32,11 +30,12 @@ api_key = "mock"
 """
 
 
-class KimiCli(Agent):
+class KimiCli(PythonPackage):
     """kimi-cli in a terminal, and `--print` without one."""
 
     name = "kimi-cli"
     id = "kimi-cli"
+    command = "kimi"
     hooks_tell_questions = False
     packages = (install.Package("kimi-cli", "1.50.0"),)
     moves = (Move("KIMI_SHARE_DIR", {".kimi": ""}),)
@@ -50,19 +49,6 @@ class KimiCli(Agent):
     loses_early_typing = True
     survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
     stays_pinned = "release 1.52 downloads and runs the installer of its successor when it is started"
-
-    def take_newest(self):
-        if self.stays_pinned:
-            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
-        found, said = newest.pypi(self.packages[0])
-        self.packages = (found,)
-        return said
-
-    def install(self):
-        self.binary = install_python.binary(self.packages[0], "kimi")
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
 
     def headless_argv(self, prompt):
         return [self.binary, "--print", "-p", prompt]

@@ -10,17 +10,18 @@ import os
 
 import install
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, NodeScript
 
 COMM = "kimi-code"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 
 
-class KimiCode(Agent):
+class KimiCode(NodeScript):
     """Kimi Code in a terminal, and `-p` without one."""
 
     name = "kimi-code"
     id = "kimi-code"
+    command = "kimi"
     packages = (install.Package("@moonshot-ai/kimi-code", "2.1.0"),)
     moves = (Move("KIMI_CODE_HOME", {".kimi-code": ""}),)
     clear_command = "/new"
@@ -33,19 +34,6 @@ class KimiCode(Agent):
     tells_resumed = False
     clear_is_undecided = "its files name no process: after `/new` only the use of its terminal may tell which session it is in"
     survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
-
-    def install(self):
-        self.node = install.node_binary()
-        self.binary = install.binary(install.install(self.packages[0]), "kimi")
-
-    def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + super().search_path()
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".kimi-code"), mode=0o700, exist_ok=True)

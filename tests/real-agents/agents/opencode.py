@@ -30,6 +30,8 @@ class OpenCode(Agent):
 
     name = "opencode"
     id = "opencode"
+    command = "opencode"
+    install_script = os.path.join("opencode-ai", "postinstall.mjs")
     # What it fetches for plugins at its start, and waits for; here it can't.
     packages = (install.Package("opencode-ai", "1.18.33"), install.Package("@opencode-ai/plugin", "1.18.33"))
     # What its directories, its database and its configuration are called, and what its variables begin with.
@@ -42,13 +44,8 @@ class OpenCode(Agent):
     survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
 
     def install(self):
-        # Its install script puts the binary of this machine in place of a stub.
-        script = os.path.join("opencode-ai", "postinstall.mjs")
-        self.binary = install.binary(install.install(self.packages[0], script), "opencode")
+        super().install()
         self.plugins = install.install(self.packages[1])
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
 
     def headless_argv(self, prompt):
         return [self.binary, "run", prompt]

@@ -10,17 +10,18 @@ import os
 import expect
 import install
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, NodeScript
 
 COMM = "pi"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 
 
-class Pi(Agent):
+class Pi(NodeScript):
     """pi in a terminal, and `-p` without one."""
 
     name = "pi"
     id = "pi"
+    command = "pi"
     has_hooks = False
     packages = (install.Package("@mariozechner/pi-coding-agent", "0.73.1"),)
     # pi's documents name this package; npm does not call the older one deprecated.
@@ -50,19 +51,6 @@ class Pi(Agent):
     def own_checks(self):
         from agents import pi_checks
         return pi_checks.CHECKS
-
-    def install(self):
-        self.node = install.node_binary()
-        self.binary = install.binary(install.install(self.packages[0]), "pi")
-
-    def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + super().search_path()
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".pi", "agent"), mode=0o700, exist_ok=True)

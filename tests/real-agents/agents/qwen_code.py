@@ -10,36 +10,24 @@ import os
 
 import install
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, NodeScript
 
 SCRIPT = "/@qwen-code/qwen-code/cli.js"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 
 
-class QwenCode(Agent):
+class QwenCode(NodeScript):
     """qwen-code in a terminal, and `-p` without one."""
 
     name = "qwen-code"
     id = "qwen-code"
+    command = "qwen"
     packages = (install.Package("@qwen-code/qwen-code", "0.24.4"),)
     moves = (Move("QWEN_HOME", {".qwen": ""}),)
     quit_command = "/quit"
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.
     interruption_is_untold = "Escape in a turn leaves nothing: a prompt without an answer may be being answered"
-
-    def install(self):
-        self.node = install.node_binary()
-        self.binary = install.binary(install.install(self.packages[0]), "qwen")
-
-    def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + super().search_path()
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".qwen"), mode=0o700, exist_ok=True)

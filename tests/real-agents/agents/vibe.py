@@ -7,10 +7,8 @@ import glob
 import os
 
 import install
-import install_python
-import newest
 import processes
-from agents.agent import Agent, Move
+from agents.agent import Move, PythonPackage
 
 INTERFACE, SERVER = "vibe-rs", "vibe-app-server"
 ID_LENGTH = 36
@@ -35,11 +33,12 @@ alias = "mock"
 """
 
 
-class Vibe(Agent):
+class Vibe(PythonPackage):
     """Vibe in a terminal, and `-p` without one."""
 
     name = "vibe"
     id = "vibe"
+    command = "vibe"
     hooks_tell_questions = False
     packages = (install.Package("mistral-vibe", "3.0.2"),)
     moves = (Move("VIBE_HOME", {".vibe": ""}),)
@@ -49,22 +48,6 @@ class Vibe(Agent):
     phases_waiting = ("waiting", "working", None)
     # Enter alone chooses nothing.
     allow_keys = ("1", "Enter")
-
-    def take_newest(self):
-        if self.stays_pinned:
-            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
-        found, said = newest.pypi(self.packages[0])
-        self.packages = (found,)
-        return said
-
-    def install(self):
-        self.binary = install_python.binary(self.packages[0], "vibe")
-
-    def argv(self, *arguments):
-        return [self.binary, *arguments]
-
-    def headless_argv(self, prompt):
-        return [self.binary, "-p", prompt]
 
     def configure(self, world, directories):
         os.makedirs(world.in_home(".vibe"), mode=0o700, exist_ok=True)
