@@ -36,6 +36,8 @@ pub struct Parts {
     pub terminal_titles: HashMap<Pid, String>,
     /// Keys whose home is the agent's default one.
     pub default_homes: HashSet<std::path::PathBuf>,
+    /// Homes that are there: a process whose home is gone may have gone on under its new name.
+    pub homes_there: HashSet<std::path::PathBuf>,
     /// Homes all of whose possible processes can be seen from here.
     pub fully_seen_homes: HashSet<std::path::PathBuf>,
     /// Processes that may use a home and could not be inspected.

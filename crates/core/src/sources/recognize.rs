@@ -417,13 +417,11 @@ pub fn homes(
         .iter_mut()
         .filter(|process| process.agent == agent)
     {
-        let mut named = HashSet::new();
         for root in &mut process.homes {
             let real = real_name(machine, root).unwrap_or_else(|| name_of_missing(machine, root));
             if let Some(first_name) = known.get(&real) {
                 root.clone_from(first_name);
             }
-            named.insert(root.clone());
         }
     }
     homes

@@ -1,39 +1,31 @@
 //! Doubts claims of homes that were copied with what they say about running processes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
-
 use super::{Drafts, ProcessKey, process_key};
+use crate::adapter::AgentProcess;
 use crate::adapter::claim::SessionKey;
 use crate::sessions::merge::Parts;
 
-/// A process that has a claim in its own home, by its environment, has none in other homes:
-/// what names it there is a copy. Nothing follows from a copy: neither that the process
+/// A process that uses other homes, by its environment, which are there, has no claim in this
+/// one: what names it here is a copy. Nothing follows from a copy: neither that the process
 /// serves the session of it, nor that it has left one.
 pub(super) fn doubt_copies(drafts: &mut Drafts, parts: &Parts) {
-    let mut claimed: HashMap<ProcessKey, BTreeSet<&SessionKey>> = HashMap::new();
-    for (key, draft) in &*drafts {
+    let is_elsewhere = |process: &AgentProcess, key: &SessionKey| {
+        let mut homes = process.homes.iter();
+        !process.may_use(&key.home) && homes.any(|home| parts.homes_there.contains(home))
+    };
+    let copies = drafts.iter().flat_map(|(key, draft)| {
         let processes = draft.live_claims().filter_map(|one| one.process.as_deref());
-        for process in processes {
-            claimed.entry(process_key(process)).or_default().insert(key);
-        }
-    }
-    let mut copies: Vec<(SessionKey, ProcessKey)> = Vec::new();
-    for (process, keys) in claimed {
-        let homes: HashSet<&Path> = keys.iter().map(|key| &*key.home).collect();
-        let found = parts.process(&process).filter(|_| homes.len() > 1);
-        let Some(found) = found else {
-            continue;
-        };
-        let (own, others): (Vec<_>, Vec<_>) =
-            keys.into_iter().partition(|key| found.may_use(&key.home));
-        if !own.is_empty() {
-            copies.extend(others.into_iter().map(|key| (key.clone(), process.clone())));
-        }
-    }
+        let processes = processes.map(process_key);
+        let elsewhere = processes.filter(|process| {
+            let found = parts.process(process);
+            found.is_some_and(|found| found.agent == key.agent && is_elsewhere(found, key))
+        });
+        elsewhere.map(|process| (key.clone(), process))
+    });
+    let copies: Vec<(SessionKey, ProcessKey)> = copies.collect();
     for (key, process) in copies {
         if let Some(draft) = drafts.get_mut(&key) {
-            draft.doubt(&process, "; that process has a claim in its own home");
+            draft.doubt(&process, "; that process uses another home");
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Surroundings<'a> {
     possible: &'a [PossibleProcess],
     /// The homes that their agents use by default.
     pub(crate) default_homes: HashSet<PathBuf>,
+    /// Homes that are there.
+    pub(crate) homes_there: HashSet<PathBuf>,
     /// Homes whose possible processes are all visible from here; computed for the first session.
     pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
     /// Processes that may use a home and could not be inspected.
@@ -57,6 +59,7 @@ impl<'a> Surroundings<'a> {
             neighbours: processes.map(Neighbour::of).collect(),
             possible,
             default_homes: HashSet::new(),
+            homes_there: HashSet::new(),
             fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
             named_by_others: HashMap::new(),

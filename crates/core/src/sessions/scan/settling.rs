@@ -48,6 +48,7 @@ pub(super) fn surroundings<'a>(
     });
     let mut around = Surroundings::of(processes, possible);
     around.default_homes = roots_of(&|home| home.is_default);
+    around.homes_there = roots_of(&|home| home.owner_uid.is_some());
     let find = move || roots_of(&|home| is_fully_seen(machine, home));
     around.fully_seen_homes = LazyCell::new(Box::new(find));
     around.unseen = who_may_use(machine, asked, processes);
@@ -166,6 +167,7 @@ impl<'a, 's> Settling<'a, 's> {
             processes: processes.to_vec(),
             terminal_titles,
             default_homes: roots_of(&around.default_homes, &|home| home.is_default),
+            homes_there: around.homes_there.clone(),
             fully_seen_homes,
             unseen: around.unseen.clone(),
             named_by_others: around.named_by_others.clone(),
