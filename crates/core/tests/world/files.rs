@@ -139,10 +139,14 @@ fn make_database(path: &Path, sql: &str) {
 }
 
 fn expand_bytes(bytes: Vec<u8>, home: &Path) -> Vec<u8> {
+    // Byte for byte it takes long in a build that is not optimized.
+    if let Ok(text) = std::str::from_utf8(&bytes) {
+        return expand(text, home).into_bytes();
+    }
     let mark = HOME_MARK.as_bytes();
     let mut expanded = Vec::with_capacity(bytes.len());
     let mut rest = bytes.as_slice();
-    while let Some(at) = memchr::memmem::find(rest, mark) {
+    while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
         expanded.extend_from_slice(&rest[..at]);
         expanded.extend_from_slice(home.to_str().unwrap().as_bytes());
         rest = &rest[at + mark.len()..];
