@@ -93,6 +93,12 @@ impl JudgedClaim {
         self.process.as_deref().map(process_key)
     }
 
+    /// Whether it rests on a file in the home of the session, and none beside it.
+    pub(crate) fn lies_in_home(&self) -> bool {
+        let path = self.claim.evidence.path.as_deref();
+        path.is_some_and(|path| path.starts_with(&self.claim.key.home))
+    }
+
     /// Whether the verdict is about this process.
     pub(crate) fn is_about(&self, process: &ProcessKey) -> bool {
         self.process_key().as_ref() == Some(process)

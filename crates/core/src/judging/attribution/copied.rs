@@ -11,10 +11,14 @@ use crate::sessions::merge::Parts;
 pub(super) fn doubt_copies(drafts: &mut Drafts, parts: &Parts) {
     let is_elsewhere = |process: &AgentProcess, key: &SessionKey| {
         let mut homes = process.homes.iter();
-        !process.may_use(&key.home) && homes.any(|home| parts.homes_there.contains(home))
+        // In a container its home may have another name.
+        process.details.shares_mounts == Ok(true)
+            && !process.may_use(&key.home)
+            && homes.any(|home| parts.homes_there.contains(home))
     };
     let copies = drafts.iter().flat_map(|(key, draft)| {
-        let processes = draft.live_claims().filter_map(|one| one.process.as_deref());
+        let inside = draft.live_claims().filter(|one| one.lies_in_home());
+        let processes = inside.filter_map(|one| one.process.as_deref());
         let processes = processes.map(process_key);
         let elsewhere = processes.filter(|process| {
             let found = parts.process(process);

@@ -303,10 +303,10 @@ impl Draft {
         }
     }
 
-    /// The claims of `process` to it show nothing, for this reason.
+    /// What names `process` in the home of the session shows nothing, for this reason.
     pub(crate) fn doubt(&mut self, process: &ProcessKey, why: &str) {
         for claim in &mut self.claims {
-            if is_live(claim.verdict) && claim.is_about(process) {
+            if is_live(claim.verdict) && claim.is_about(process) && claim.lies_in_home() {
                 claim.verdict = Verdict::Unknown(UnknownBecause::MayBeServedBy(process.0));
                 claim.claim.evidence.says.push_str(why);
             }
