@@ -11,8 +11,9 @@ use super::{Reach, Reader};
 use crate::adapter::Depth;
 use crate::machine::Environment;
 use crate::machine::mounts::Mounts;
+use crate::machine::problem::Problem;
 use crate::sessions::scan::Scanned;
-use crate::sessions::session::Session;
+use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
 use crate::sources::common_place::has_agent;
 
@@ -249,8 +250,11 @@ pub(super) fn find<'a>(
         [session] => return Ok(((*session).clone(), scanned)),
         several => return Err(ambiguous(environment, &wanted, several)),
     }
-    let unseen = scanned.snapshot.problems.iter();
-    let unseen = unseen.filter(|problem| hides(problem, wanted.beginning, reader.machine()));
+    let Snapshot {
+        problems, sessions, ..
+    } = &scanned.snapshot;
+    let hides = |problem: &&Problem| hides(problem, wanted.beginning, sessions, reader.machine());
+    let unseen = problems.iter().filter(hides);
     let unseen = unseen.count() + usize::from(environment.home().is_none());
     let (text, home) = (wanted.text.to_owned(), wanted.home);
     let unseen = match unseen {

@@ -57,6 +57,9 @@ pub(crate) fn list_folders_or_report(
     names_or_report(list(directory, entries_max, is_folder), entries_max, report)
 }
 
+/// How the report ends that a listing was cut.
+pub(crate) const LEFT_OUT: &str = "the rest is left out";
+
 /// The names of a listing; reports why some are missing.
 pub(crate) fn names_or_report(
     listed: io::Result<Names>,
@@ -66,9 +69,7 @@ pub(crate) fn names_or_report(
     match listed {
         Ok(names) => {
             if names.is_cut {
-                report(format!(
-                    "more than {entries_max} entries: the rest is left out"
-                ));
+                report(format!("more than {entries_max} entries: {LEFT_OUT}"));
             }
             names
         }
