@@ -196,7 +196,7 @@ describe("the dashboard", () => {
     await checkAccessible(page, "details");
     await picture(page, "details-wide-light");
     await page.keyboard.press("Escape");
-    assert.equal(await opened.count(), 0);
+    await opened.waitFor({ state: "detached", timeout: SOON });
     assert.deepEqual(errors, []);
     await context.close();
     for (const session of [one, two]) {
