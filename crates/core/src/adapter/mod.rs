@@ -83,8 +83,10 @@ pub trait Adapter: Send + Sync {
         let in_users_home = |user: &Path| user.join(profile.default_home);
         let moved = profile.home_variables.first();
         let moved = moved.map_or_else(Vec::new, |name| environment.readings(name));
+        if moved.is_empty() {
+            return environment.home().map(in_users_home).into_iter().collect();
+        }
         match profile.moves_users_home {
-            _ if moved.is_empty() => environment.home().map(in_users_home).into_iter().collect(),
             true => moved.iter().map(|user| in_users_home(user)).collect(),
             false => moved,
         }

@@ -21,7 +21,7 @@ pub(crate) use draft::Draft;
 pub(crate) use settle::{Surroundings, settle};
 
 /// How deep sub-agents of sub-agents are followed.
-const SUB_AGENT_DEPTH_MAX: usize = 16;
+pub(crate) const SUB_AGENT_DEPTH_MAX: usize = 16;
 
 /// The input of a merge.
 #[derive(Debug, Clone, Default)]

@@ -11,10 +11,8 @@ use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
+use crate::sessions::merge::SUB_AGENT_DEPTH_MAX;
 use crate::sessions::session::{ORPHAN_SHOWN_MS, Session, Unattributed};
-
-/// How deep sub-agents of sub-agents are followed.
-const SUB_AGENT_DEPTH_MAX: usize = 16;
 
 /// Why a filter can't be used.
 #[derive(Debug, thiserror::Error)]
