@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::world::World;
+use super::world::{World, said};
 
 /// Far more than a scan takes, far less than reading such files would.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
@@ -175,4 +175,22 @@ fn a_fifo_or_a_device_in_place_of_a_transcript_never_blocks() {
     let said = world.run(["list", "--all", "--json"]);
     assert!(began.elapsed() < LOOK_TIME_MAX);
     assert_eq!(said.status, 0, "{}", said.err);
+}
+
+#[test]
+fn without_an_absolute_home_it_is_said_that_the_usual_homes_are_not_looked_at() {
+    let world = World::new();
+    world.write_claude_transcript(".claude", &world.s1);
+    let relative = |arguments: &[&str]| {
+        let mut whosup = world.whosup();
+        said(whosup.env("HOME", "dev").args(arguments))
+    };
+    let problems = relative(&["list", "--all", "--problems"]);
+    assert!(
+        problems.out.contains("`HOME` is no absolute path"),
+        "{}",
+        problems.out
+    );
+    assert_eq!(relative(&["check", &world.s1]).status, 3);
+    assert_eq!(world.run(["check", &world.s1]).status, 1);
 }
